@@ -1,0 +1,15 @@
+# megalith_module(NAME [DEPENDS module...] [LIBS library...])
+# One static library per folder of src/, from every .cpp in it. DEPENDS may only name folders that stand
+# above this one in docs/architecture.md; cmake/check_layers.cmake proves the same of every #include.
+function(megalith_module name)
+  cmake_parse_arguments(arg "" "" "DEPENDS;LIBS;EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(pattern IN LISTS arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${pattern}")
+  endforeach()
+  add_library(megalith_${name} STATIC ${sources})
+  target_link_libraries(megalith_${name} PUBLIC megalith_flags ${arg_LIBS})
+  foreach(dependency IN LISTS arg_DEPENDS)
+    target_link_libraries(megalith_${name} PUBLIC megalith_${dependency})
+  endforeach()
+endfunction()

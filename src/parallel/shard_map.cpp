@@ -1,0 +1,24 @@
+#include "parallel/shard_map.h"
+
+namespace megalith {
+
+ShardMap ShardMap::whole(const Shape& logical_shape, std::int64_t stored_rows) {
+  ShardMap map;
+  map.logical_shape = logical_shape;
+  for (int dim = 0; dim < logical_shape.rank(); ++dim) {
+    map.local_shape.push_back(dim == 0 && stored_rows > 0 ? stored_rows : logical_shape[dim]);
+  }
+  MEGALITH_ASSERT(stored_rows == 0 || stored_rows >= logical_shape[0], "padding cannot shrink a tensor");
+  Box all;
+  all.extent = logical_shape;
+  map.pieces = {{all, all}};
+  return map;
+}
+
+std::int64_t ShardMap::held_count() const {
+  std::int64_t total = 0;
+  for (const ShardPiece& piece : pieces) total += piece.global.count();
+  return total;
+}
+
+}  // namespace megalith
