@@ -1,5 +1,5 @@
 # Every library outside the standard one. docs/dependencies.md says why each was chosen.
-# Targets made here: megalith::format, megalith::json, megalith::toml (required);
+# Targets made here: megalith::format, megalith::json, megalith::toml, megalith::xxhash (required);
 # megalith::pcre2, megalith::zlib, megalith::zstd, megalith::hwy, megalith::onednn, megalith::openmp (optional:
 # the target exists only where the library was found).
 include(CheckCXXSourceCompiles)
@@ -39,7 +39,13 @@ add_library(megalith_toml INTERFACE)
 target_include_directories(megalith_toml SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE})
 add_library(megalith::toml ALIAS megalith_toml)
 
-find_package(PkgConfig QUIET)
+find_path(XXHASH_INCLUDE xxhash.h)
+if(NOT XXHASH_INCLUDE)
+  megalith_missing_required("xxHash 0.8 or newer" libxxhash-dev)
+endif()
+add_library(megalith_xxhash INTERFACE)
+target_include_directories(megalith_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE})
+add_library(megalith::xxhash ALIAS megalith_xxhash)
 
 # megalith_optional_library(NAME HEADER LIBRARY...): by header and library name, so that pkg-config is not needed.
 function(megalith_optional_library name header)

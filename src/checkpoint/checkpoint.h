@@ -1,4 +1,5 @@
-// Checkpoints without a layout: logical tensors in safetensors shards, an index with checksums, a commit marker.
+// Checkpoints without a layout: logical tensors in safetensors shards, an index with checksums, a commit
+// marker.
 //
 //   ROOT/iter_0000100/model-00001-of-00002.safetensors ...   slices of logical tensors
 //   ROOT/iter_0000100/index.json     metadata, every tensor's name, type, shape, file, checksum
@@ -30,13 +31,13 @@ struct CheckpointTensor {
 struct CheckpointSaveOptions {
   std::filesystem::path root;
   std::int64_t iteration = 0;
-  std::int64_t retain = 0;           ///< newest checkpoints to keep, 0: all; only older committed ones are removed
+  std::int64_t retain = 0;  ///< newest checkpoints to keep, 0: all; only older committed ones are removed
   std::int64_t retain_interval = 0;  ///< never remove an iteration divisible by it; 0: no such exception
   std::uint64_t shard_bytes = std::uint64_t{5} << 30;
 };
 
-/// Writes to ROOT/iter_N.tmp, renames, commits. On any failure (disk full, read-only) raises Error (environment);
-/// earlier checkpoints are untouched and the partial folder is removed.
+/// Writes to ROOT/iter_N.tmp, renames, commits. On any failure (disk full, read-only) raises Error
+/// (environment); earlier checkpoints are untouched and the partial folder is removed.
 void save_checkpoint(Device& device, const CheckpointSaveOptions& options, const nlohmann::json& metadata,
                      const std::vector<CheckpointTensor>& tensors);
 
@@ -46,7 +47,8 @@ struct StoredTensor {
   Shape shape;
 };
 
-/// A committed checkpoint, opened for reading. Headers and sizes are checked on opening, checksums while reading.
+/// A committed checkpoint, opened for reading. Headers and sizes are checked on opening, checksums while
+/// reading.
 class CheckpointReader {
  public:
   /// `path`: a ROOT (its newest committed iteration, or `iteration` where that is not 0) or an iter_N folder.
@@ -59,8 +61,8 @@ class CheckpointReader {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   bool contains(const std::string& name) const;
 
-  /// Fills `to.local`'s pieces, converting between float types. Raises Error (input) where the tensor is absent, has
-  /// another shape, or its checksum does not match.
+  /// Fills `to.local`'s pieces, converting between float types. Raises Error (input) where the tensor is
+  /// absent, has another shape, or its checksum does not match.
   void read(Device& device, const CheckpointTensor& to) const;
 
  private:

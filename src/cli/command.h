@@ -18,7 +18,8 @@ class Command {
   virtual std::string summary() const = 0;
   /// Adds the command's settings, bound to its own fields.
   virtual void declare(Schema& schema) = 0;
-  /// Runs with the fields filled in; returns the exit status. `out` is standard output, `messages` standard error.
+  /// Runs with the fields filled in; returns the exit status. `out` is standard output, `messages` standard
+  /// error.
   virtual int run(Schema& schema, Log& messages) = 0;
 };
 

@@ -30,8 +30,10 @@ DType dtype_from_name(std::string_view name) {
   for (const auto& [value, known] : names) {
     if (known == name) return value;
   }
-  fail(ErrorKind::usage, "dtype", "\"{}\" is no element type; known: float64, float32, bfloat16, float16, int64, "
-       "int32, uint16, uint8", name);
+  fail(ErrorKind::usage, "dtype",
+       "\"{}\" is no element type; known: float64, float32, bfloat16, float16, int64, "
+       "int32, uint16, uint8",
+       name);
 }
 
 }  // namespace megalith

@@ -36,12 +36,13 @@ template <typename... Args>
 }
 
 /// Reports a broken invariant: throws Error of kind internal with the place in the source.
-[[noreturn]] void assertion_failed(const char* condition, const char* file, int line, std::string_view detail);
+[[noreturn]] void assertion_failed(const char* condition, const char* file, int line,
+                                   std::string_view detail);
 
 }  // namespace megalith
 
 /// Stays on in release builds. `detail` is any std::string expression, evaluated only on failure.
-#define MEGALITH_ASSERT(condition, detail)                                                      \
-  do {                                                                                          \
-    if (!(condition)) ::megalith::assertion_failed(#condition, __FILE__, __LINE__, (detail));   \
+#define MEGALITH_ASSERT(condition, detail)                                                    \
+  do {                                                                                        \
+    if (!(condition)) ::megalith::assertion_failed(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)

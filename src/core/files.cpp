@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t write_buffer_bytes = std::size_t{1} << 20;
 
-std::string reason(int code) { return std::generic_category().message(code); }
+std::string reason(int code) {
+  return std::generic_category().message(code);
+}
 
 class Descriptor {
  public:
@@ -29,8 +31,9 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return value_; }
   std::uint64_t file_size(const std::filesystem::path& path) const {
-    struct stat status {};
-    if (::fstat(value_, &status) != 0) fail(ErrorKind::input, path.string(), "cannot stat: {}", reason(errno));
+    struct stat status{};
+    if (::fstat(value_, &status) != 0)
+      fail(ErrorKind::input, path.string(), "cannot stat: {}", reason(errno));
     if (!S_ISREG(status.st_mode)) fail(ErrorKind::input, path.string(), "is not a regular file");
     return static_cast<std::uint64_t>(status.st_size);
   }
@@ -65,7 +68,8 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   size_ = file.file_size(path);
   if (size_ == 0) return;
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (address == MAP_FAILED) fail(ErrorKind::input, path.string(), "cannot map {} bytes: {}", size_, reason(errno));
+  if (address == MAP_FAILED)
+    fail(ErrorKind::input, path.string(), "cannot map {} bytes: {}", size_, reason(errno));
   data_ = static_cast<const std::byte*>(address);
 }
 
@@ -109,7 +113,8 @@ void AtomicFile::flush() {
     const ssize_t put = ::write(descriptor_, buffer_.data() + done, buffer_.size() - done);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      fail(ErrorKind::environment, path_.string(), "cannot write after {} bytes: {}. Nothing under this name has changed.",
+      fail(ErrorKind::environment, path_.string(),
+           "cannot write after {} bytes: {}. Nothing under this name has changed.",
            size_ - buffer_.size() + done, reason(errno));
     }
     done += static_cast<std::size_t>(put);

@@ -34,8 +34,9 @@ class MappedFile {
 };
 
 /// A file being written under `PATH.tmp-PID` that takes its real name only in commit(): flush, fsync, rename,
-/// fsync of the folder. Destroyed without commit, it removes its temporary file. Write errors (disk full, read-only
-/// folder) raise Error (environment) with the path, the bytes written so far and the system's reason.
+/// fsync of the folder. Destroyed without commit, it removes its temporary file. Write errors (disk full,
+/// read-only folder) raise Error (environment) with the path, the bytes written so far and the system's
+/// reason.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

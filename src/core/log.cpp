@@ -15,7 +15,10 @@ bool wants_colour(std::FILE* stream) {
 }
 
 Log::Log(std::FILE* stream, bool live)
-    : stream_(stream), terminal_(::isatty(::fileno(stream)) == 1), colour_(wants_colour(stream)), live_(live) {}
+    : stream_(stream),
+      terminal_(::isatty(::fileno(stream)) == 1),
+      colour_(wants_colour(stream)),
+      live_(live) {}
 
 int Log::width() const {
   winsize size{};

@@ -8,11 +8,12 @@
 
 namespace megalith {
 
-/// Lines on a stream, and at most one live progress line below them where the stream is a terminal. Colour only on a
-/// terminal and never with NO_COLOR set. Thread-safe.
+/// Lines on a stream, and at most one live progress line below them where the stream is a terminal. Colour
+/// only on a terminal and never with NO_COLOR set. Thread-safe.
 class Log {
  public:
-  /// Writes to `stream` (stdout or stderr), which must outlive the log. `live` false switches the progress line off.
+  /// Writes to `stream` (stdout or stderr), which must outlive the log. `live` false switches the progress
+  /// line off.
   explicit Log(std::FILE* stream, bool live = true);
 
   /// One line; the newline is added.

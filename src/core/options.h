@@ -2,7 +2,8 @@
 // sections stand in core/train_schema.cpp; a field and its key have one name, Megatron-LM's flag.
 //
 // After resolve_options() (core/train_schema.h) derived defaults are filled in: ffn_hidden_size, kv_channels,
-// global_batch_size, train_iters, max_position_embeddings, lr_decay_iters and so on always hold their effective value.
+// global_batch_size, train_iters, max_position_embeddings, lr_decay_iters and so on always hold their
+// effective value.
 #pragma once
 
 #include <cstdint>

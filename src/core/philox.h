@@ -1,8 +1,8 @@
 // Philox4x32-10, a counter-based random generator: the same (key, counter) gives the same numbers on every
 // device and layout. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
 //
-// The polynomials of normal_from_bits are our own and use only correctly rounded operations (+, *, fixed order,
-// no fused multiply-add), so that every device and compiler produces equal bits.
+// The polynomials of normal_from_bits are our own and use only correctly rounded operations (+, *, fixed
+// order, no fused multiply-add), so that every device and compiler produces equal bits.
 #pragma once
 
 #include <array>

@@ -1,13 +1,16 @@
-// Schema: the settings of one subcommand. From one list of keys come the flag parser, the TOML reader, the checks,
+// Schema: the settings of one subcommand. From one list of keys come the flag parser, the TOML reader, the
+// checks,
 // --help, the reference page, shell completion, man pages and the effective config.
 //
 //   Schema schema("data prepare", "Tokenize text into .bin/.idx files");
 //   schema.section("input", "What to read");
-//   schema.add("input", options.input, "", "JSONL or plain text").required().metavar("FILE").completes_file();
-//   schema.add("workers", options.workers, 0, "Threads; 0: all cores").at_least(0);
-//   schema.parse(arguments);          // fills the bound fields or raises one Error that lists every mistake
+//   schema.add("input", options.input, "", "JSONL or plain
+//   text").required().metavar("FILE").completes_file(); schema.add("workers", options.workers, 0, "Threads;
+//   0: all cores").at_least(0); schema.parse(arguments);          // fills the bound fields or raises one
+//   Error that lists every mistake
 //
-// Precedence: default < TOML file (--config FILE, where the schema allows one) < flag. A key `num_layers` is the flag
+// Precedence: default < TOML file (--config FILE, where the schema allows one) < flag. A key `num_layers` is
+// the flag
 // `--num-layers` (underscores are accepted too) and the TOML key `num_layers` in its section or at top level.
 // Switches: `--x`, `--no-x`, `--x=true`. Arrays take every value up to the next flag.
 #pragma once
@@ -36,15 +39,16 @@ enum class SettingOrigin : std::uint8_t { by_default, file, flag, derived };
 /// One key. The chaining functions return the key itself.
 class Setting {
  public:
-  Setting(std::string section, std::string name, SettingField field, SettingValue default_value, std::string help);
+  Setting(std::string section, std::string name, SettingField field, SettingValue default_value,
+          std::string help);
 
   Setting& required();
-  Setting& at_least(double minimum);        ///< numbers, and each element of an array of numbers
+  Setting& at_least(double minimum);  ///< numbers, and each element of an array of numbers
   Setting& at_most(double maximum);
   Setting& more_than(double bound);
   Setting& less_than(double bound);
   Setting& one_of(std::vector<std::string> choices);
-  Setting& metavar(std::string name);       ///< shown in help: --input FILE
+  Setting& metavar(std::string name);  ///< shown in help: --input FILE
   Setting& short_flag(char letter);
   Setting& alias(std::string other_name);   ///< a second flag name
   Setting& completes_file();                ///< shell completion offers files
@@ -89,8 +93,8 @@ class Setting {
 
 /// A flag of Megatron-LM that is not a key here.
 struct ForeignFlag {
-  std::string name;    ///< without dashes: "use-mcore-models"
-  int values = 0;      ///< arguments it takes; -1: up to the next flag
+  std::string name;  ///< without dashes: "use-mcore-models"
+  int values = 0;    ///< arguments it takes; -1: up to the next flag
   bool refused = false;
   std::string reason;  ///< why it is without effect, or why it is refused and what to do
 };
@@ -115,8 +119,8 @@ class Schema {
   /// Paragraphs and examples below the help text.
   void epilogue(std::string text);
 
-  /// Fills every bound field. Raises one Error (usage) that lists all mistakes, each with key, origin, value, rule and
-  /// nearest valid choice. Notes (accepted-without-effect flags) are appended to `notes`.
+  /// Fills every bound field. Raises one Error (usage) that lists all mistakes, each with key, origin, value,
+  /// rule and nearest valid choice. Notes (accepted-without-effect flags) are appended to `notes`.
   void parse(std::span<const std::string> arguments, std::vector<std::string>& notes);
   void parse(std::span<const std::string> arguments);
 
@@ -130,7 +134,8 @@ class Schema {
   std::string help_text(bool colour) const;
   std::string reference_markdown() const;
   std::string man_page() const;
-  /// The effective config as TOML that parse() reads back to equal values; each line says where its value came from.
+  /// The effective config as TOML that parse() reads back to equal values; each line says where its value
+  /// came from.
   std::string effective_toml() const;
 
  private:

@@ -13,9 +13,7 @@ namespace megalith {
 /// An address in some device's memory. Arithmetic in bytes is allowed, dereferencing is not.
 struct DeviceAddress {
   std::uintptr_t value = 0;
-  DeviceAddress operator+(std::int64_t bytes) const {
-    return {value + static_cast<std::uintptr_t>(bytes)};
-  }
+  DeviceAddress operator+(std::int64_t bytes) const { return {value + static_cast<std::uintptr_t>(bytes)}; }
   bool operator==(const DeviceAddress&) const = default;
   explicit operator bool() const { return value != 0; }
 };
@@ -29,7 +27,8 @@ struct Tensor {
 
   Tensor() = default;
   /// A contiguous, row-major view.
-  Tensor(DeviceAddress start, DType type, const Shape& extents) : address(start), dtype(type), shape(extents) {
+  Tensor(DeviceAddress start, DType type, const Shape& extents)
+      : address(start), dtype(type), shape(extents) {
     std::int64_t stride = 1;
     for (int dim = shape.rank() - 1; dim >= 0; --dim) {
       strides[static_cast<std::size_t>(dim)] = stride;
@@ -42,7 +41,9 @@ struct Tensor {
   std::int64_t count() const { return shape.count(); }
   /// Bytes of a contiguous tensor of this shape.
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype); }
-  std::int64_t stride(int dim) const { return strides[static_cast<std::size_t>(dim < 0 ? dim + shape.rank() : dim)]; }
+  std::int64_t stride(int dim) const {
+    return strides[static_cast<std::size_t>(dim < 0 ? dim + shape.rank() : dim)];
+  }
 
   bool is_contiguous() const {
     std::int64_t expected = 1;

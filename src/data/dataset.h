@@ -18,8 +18,8 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
   virtual std::int64_t size() const = 0;
-  /// Fills `tokens`, seq_length + 1 long: inputs are all but the last, targets all but the first. Thread-safe.
-  /// Raises Error (input) with file and place where a token is damaged or beyond the vocabulary.
+  /// Fills `tokens`, seq_length + 1 long: inputs are all but the last, targets all but the first.
+  /// Thread-safe. Raises Error (input) with file and place where a token is damaged or beyond the vocabulary.
   virtual void read(std::int64_t index, std::span<Token> tokens) const = 0;
 };
 
@@ -29,7 +29,8 @@ struct DatasetOptions {
   std::vector<std::string> valid_data_path;
   std::vector<std::string> test_data_path;
   std::string split = "969,30,1";
-  std::string data_cache_path;  ///< where index arrays are cached; empty: beside the data, in cache/GPTDataset_indices
+  std::string data_cache_path;  ///< where index arrays are cached; empty: beside the data, in
+                                ///< cache/GPTDataset_indices
   std::int64_t seq_length = 0;
   std::uint64_t seed = 1234;
   std::int64_t vocab_size = 0;  ///< tokens must be below it; 0: not checked

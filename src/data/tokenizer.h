@@ -16,8 +16,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// Token numbers of `text`. Any bytes are accepted; invalid UTF-8 survives a round trip unchanged. Special tokens
-  /// written out in the text are recognised only with `parse_special`. Thread-safe.
+  /// Token numbers of `text`. Any bytes are accepted; invalid UTF-8 survives a round trip unchanged. Special
+  /// tokens written out in the text are recognised only with `parse_special`. Thread-safe.
   virtual std::vector<Token> encode(std::string_view text, bool parse_special = false) const = 0;
   /// The bytes of the tokens. Raises Error (input) for a number outside the vocabulary. Thread-safe.
   virtual std::string decode(std::span<const Token> tokens) const = 0;

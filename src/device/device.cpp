@@ -25,8 +25,9 @@ DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
 
 Tensor DeviceMemory::tensor(DType dtype, const Shape& shape, std::size_t byte_offset) const {
   const Tensor view(address_ + static_cast<std::int64_t>(byte_offset), dtype, shape);
-  MEGALITH_ASSERT(byte_offset + view.bytes() <= bytes_,
-                  format("{} of {} at byte {} in {} bytes", shape.to_string(), name_of(dtype), byte_offset, bytes_));
+  MEGALITH_ASSERT(
+      byte_offset + view.bytes() <= bytes_,
+      format("{} of {} at byte {} in {} bytes", shape.to_string(), name_of(dtype), byte_offset, bytes_));
   return view;
 }
 

@@ -2,15 +2,19 @@
 // kernels. A new device implements this class and nothing above device/ changes.
 //
 // Rules for every kernel
-// - A kernel is enqueued on a queue and may run later; its Tensor arguments are copied, the memory they view must
+// - A kernel is enqueued on a queue and may run later; its Tensor arguments are copied, the memory they view
+// must
 //   stay alive and unchanged until the queue has passed it.
 // - Outputs do not alias inputs unless the kernel says so.
-// - "compute type" means the activations' type: float32, bfloat16, or float64 (reference device). "sum type" is
-//   float64 where the compute type is float64, else float32: statistics, gradients of parameters and losses use it.
+// - "compute type" means the activations' type: float32, bfloat16, or float64 (reference device). "sum type"
+// is
+//   float64 where the compute type is float64, else float32: statistics, gradients of parameters and losses
+//   use it.
 // - Tensors are contiguous unless the kernel says "strided"; the innermost dimension is always contiguous.
 // - Shapes are checked by the functions of device/check.h before anything is enqueued; a mismatch is a broken
 //   invariant (Error, internal).
-// - Values that change every step (learning rate, step number, clip factor, sample numbers) are read from device
+// - Values that change every step (learning rate, step number, clip factor, sample numbers) are read from
+// device
 //   memory when the kernel runs, never baked into the call.
 // - Results depend on the device, its instruction set and its number of threads, and on nothing else.
 //
@@ -40,7 +44,9 @@ struct Event {
 };
 
 /// The type of statistics, losses and parameter gradients for a compute type.
-constexpr DType sum_type(DType compute) { return compute == DType::float64 ? DType::float64 : DType::float32; }
+constexpr DType sum_type(DType compute) {
+  return compute == DType::float64 ? DType::float64 : DType::float32;
+}
 
 /// How an operand's scale tensor is laid out (float8 and other scaled formats). Only `none` is used so far.
 enum class ScaleLayout : std::uint8_t { none, per_tensor, per_block };
@@ -56,7 +62,8 @@ enum class Activation : std::uint8_t { none, gelu_tanh, gelu_erf };
 
 /// c = activation(alpha * op(a) * op(b) + bias) or, with accumulate, c += alpha * op(a) * op(b).
 /// Sums run in the sum type. a and b have one type; c has that type or its sum type. With `activation`,
-/// `pre_activation` (optional, like c) receives alpha*op(a)*op(b) + bias. accumulate excludes bias and activation.
+/// `pre_activation` (optional, like c) receives alpha*op(a)*op(b) + bias. accumulate excludes bias and
+/// activation.
 struct MatmulArgs {
   MatmulOperand a;  ///< op(a): [M, K]
   MatmulOperand b;  ///< op(b): [K, N]
@@ -68,8 +75,8 @@ struct MatmulArgs {
   Tensor pre_activation = {};  ///< optional, [M, N], type of c
 };
 
-/// Which elements a dropout drops: element (sample, head, row, column) by dropout_bits of core/philox.h. Survivors are
-/// multiplied by 1/(1-probability). probability 0 means no dropout; `samples` is then not read.
+/// Which elements a dropout drops: element (sample, head, row, column) by dropout_bits of core/philox.h.
+/// Survivors are multiplied by 1/(1-probability). probability 0 means no dropout; `samples` is then not read.
 struct DropoutArgs {
   double probability = 0.0;
   PhiloxKey key{};
@@ -81,24 +88,26 @@ struct DropoutArgs {
 
 /// Scaled dot-product attention with online softmax: no [S, T] buffer is ever stored.
 ///   p = softmax(scale * q k^T + mask), out = dropout(p) v, log_sum_exp = ln sum exp(scale * q k^T + mask).
-/// Query position i is query_offset + i, key position j is key_offset + j; causal keeps keys at or before the query.
-/// A query without any key gives out = 0 and log_sum_exp = -infinity. N is a multiple of G; query head n uses group
-/// n / (N/G). Partial results over disjoint keys merge by their log_sum_exp.
+/// Query position i is query_offset + i, key position j is key_offset + j; causal keeps keys at or before the
+/// query. A query without any key gives out = 0 and log_sum_exp = -infinity. N is a multiple of G; query head
+/// n uses group n / (N/G). Partial results over disjoint keys merge by their log_sum_exp.
 struct AttentionArgs {
-  Tensor query;         ///< [B, S, N, D], strided
-  Tensor key;           ///< [B, T, G, D], strided; with block_table: [blocks, block, G, D]
-  Tensor value;         ///< as key
-  Tensor out;           ///< [B, S, N, D], strided
-  Tensor log_sum_exp;   ///< sum type [B, N, S]
+  Tensor query;        ///< [B, S, N, D], strided
+  Tensor key;          ///< [B, T, G, D], strided; with block_table: [blocks, block, G, D]
+  Tensor value;        ///< as key
+  Tensor out;          ///< [B, S, N, D], strided
+  Tensor log_sum_exp;  ///< sum type [B, N, S]
   double scale = 1.0;
   bool causal = true;
   std::int64_t query_offset = 0;
   std::int64_t key_offset = 0;
-  Tensor cu_seqlens = {};   ///< optional int32 [documents + 1]: attention stays inside each document; B is then 1 and
-                            ///< the same boundaries cut queries and keys (positions without offsets)
-  Tensor key_lengths = {};  ///< optional int32 [B]: only keys j < key_lengths[b] exist; without block_table too.
-                            ///< With it, query i of sequence b stands at position key_lengths[b] - S + i
-  Tensor block_table = {};  ///< optional int32 [B, blocks per sequence]: paged keys and values; needs key_lengths
+  Tensor cu_seqlens =
+      {};  ///< optional int32 [documents + 1]: attention stays inside each document; B is then 1 and
+           ///< the same boundaries cut queries and keys (positions without offsets)
+  Tensor key_lengths = {};  ///< optional int32 [B]: only keys j < key_lengths[b] exist; without block_table
+                            ///< too. With it, query i of sequence b stands at position key_lengths[b] - S + i
+  Tensor block_table =
+      {};  ///< optional int32 [B, blocks per sequence]: paged keys and values; needs key_lengths
   DropoutArgs dropout = {};
 };
 
@@ -124,15 +133,15 @@ struct LayerNormArgs {
 };
 
 struct LayerNormBackwardArgs {
-  Tensor y_grad;        ///< [R, H]
-  Tensor x;             ///< [R, H]
-  Tensor weight;        ///< [H]
-  Tensor mean;          ///< [R]
-  Tensor rstd;          ///< [R]
-  Tensor residual;      ///< optional [R, H]: added to x_grad (the gradient that skips the norm)
-  Tensor x_grad;        ///< optional [R, H], overwritten; may be residual's or y_grad's memory
-  Tensor weight_grad;   ///< optional, sum type [H], added to
-  Tensor bias_grad;     ///< optional, sum type [H], added to
+  Tensor y_grad;       ///< [R, H]
+  Tensor x;            ///< [R, H]
+  Tensor weight;       ///< [H]
+  Tensor mean;         ///< [R]
+  Tensor rstd;         ///< [R]
+  Tensor residual;     ///< optional [R, H]: added to x_grad (the gradient that skips the norm)
+  Tensor x_grad;       ///< optional [R, H], overwritten; may be residual's or y_grad's memory
+  Tensor weight_grad;  ///< optional, sum type [H], added to
+  Tensor bias_grad;    ///< optional, sum type [H], added to
 };
 
 /// y = residual + dropout(x + bias). Forward of the end of an attention or MLP block.
@@ -145,8 +154,8 @@ struct DropoutAddArgs {
   DropoutArgs dropout;
 };
 
-/// rows[r] = table[tokens[r] - first_row], zero where the token is not in this table's range (vocabulary parallelism);
-/// with accumulate, added to rows.
+/// rows[r] = table[tokens[r] - first_row], zero where the token is not in this table's range (vocabulary
+/// parallelism); with accumulate, added to rows.
 struct EmbeddingArgs {
   Tensor tokens;  ///< int32 [R]
   Tensor table;   ///< [V, H]
@@ -163,9 +172,10 @@ struct EmbeddingBackwardArgs {
   std::int64_t first_row = 0;
 };
 
-/// Vocabulary-parallel cross-entropy, first pass: each row's maximum, sum of exp(logit - maximum) and the target's
-/// logit (0 where another rank holds the target). Columns at or past `columns` (storage padding) count as -infinity.
-/// Ranks combine maxima, then sums and target logits; loss = ln(row_sum) + row_max - target_logit.
+/// Vocabulary-parallel cross-entropy, first pass: each row's maximum, sum of exp(logit - maximum) and the
+/// target's logit (0 where another rank holds the target). Columns at or past `columns` (storage padding)
+/// count as -infinity. Ranks combine maxima, then sums and target logits; loss = ln(row_sum) + row_max -
+/// target_logit.
 struct CrossEntropyArgs {
   Tensor logits;   ///< compute type [R, C], strided
   Tensor targets;  ///< int32 [R], global vocabulary numbers
@@ -184,8 +194,8 @@ struct CrossEntropyLossArgs {
   Tensor losses;
 };
 
-/// Second pass, in place: logits[r, c] = (softmax(logits)[r, c] - [c == target]) * weights[r] * scale; padding
-/// columns become 0.
+/// Second pass, in place: logits[r, c] = (softmax(logits)[r, c] - [c == target]) * weights[r] * scale;
+/// padding columns become 0.
 struct CrossEntropyBackwardArgs {
   Tensor logits;   ///< compute type [R, C], strided; overwritten with their gradient
   Tensor targets;  ///< int32 [R]
@@ -219,8 +229,8 @@ struct AdamWArgs {
   double weight_decay = 0.0;
 };
 
-/// SGD: g = gradient * gradient_scale + weight_decay * w; buffer = momentum * buffer + g; w -= lr * lr_mult * buffer.
-/// Without momentum the buffer is absent and g is used.
+/// SGD: g = gradient * gradient_scale + weight_decay * w; buffer = momentum * buffer + g; w -= lr * lr_mult *
+/// buffer. Without momentum the buffer is absent and g is used.
 struct SgdArgs {
   Tensor weights;
   Tensor gradient;
@@ -287,14 +297,16 @@ class Device {
 
   /// "reference", "cpu", ...
   virtual std::string_view name() const = 0;
-  /// One line for people: instruction set, threads, libraries and their versions. Recorded in checkpoints: equal
-  /// text means equal bits.
+  /// One line for people: instruction set, threads, libraries and their versions. Recorded in checkpoints:
+  /// equal text means equal bits.
   virtual std::string description() const = 0;
   /// Whether activations may have this type.
   virtual bool supports(DType compute) const = 0;
 
-  // --- memory -------------------------------------------------------------------------------------------------
-  /// 64-byte aligned. Raises Error (environment) with the size where there is no room. Contents are undefined.
+  // --- memory
+  // -------------------------------------------------------------------------------------------------
+  /// 64-byte aligned. Raises Error (environment) with the size where there is no room. Contents are
+  /// undefined.
   virtual DeviceAddress allocate(std::size_t bytes) = 0;
   /// Waits until no queue uses the block.
   virtual void release(DeviceAddress address) = 0;
@@ -302,7 +314,8 @@ class Device {
   virtual std::size_t allocated_bytes() const = 0;
   virtual std::size_t peak_bytes() const = 0;
 
-  // --- queues -------------------------------------------------------------------------------------------------
+  // --- queues
+  // -------------------------------------------------------------------------------------------------
   virtual Event record(QueueKind queue) = 0;
   /// Work enqueued on `queue` after this call starts when the event has passed.
   virtual void wait(QueueKind queue, const Event& event) = 0;
@@ -312,13 +325,15 @@ class Device {
   virtual void copy_to_device(QueueKind queue, const Tensor& to, const void* host) = 0;
   virtual void copy_to_host(QueueKind queue, void* host, const Tensor& from) = 0;
 
-  // --- kernels ------------------------------------------------------------------------------------------------
+  // --- kernels
+  // ------------------------------------------------------------------------------------------------
   /// to[...] = value. Any type, strided.
   virtual void fill(QueueKind queue, const Tensor& to, double value) = 0;
   /// to = from, converting between float types (round to nearest even). Equal shapes, strided.
   virtual void copy(QueueKind queue, const Tensor& to, const Tensor& from) = 0;
   /// to = alpha * a + beta * b, elementwise, equal shapes; types may differ. to may be a's or b's memory.
-  virtual void add(QueueKind queue, const Tensor& to, const Tensor& a, double alpha, const Tensor& b, double beta) = 0;
+  virtual void add(QueueKind queue, const Tensor& to, const Tensor& a, double alpha, const Tensor& b,
+                   double beta) = 0;
   /// Normally distributed elements by their logical number (core/philox.h).
   virtual void initialize_normal(QueueKind queue, const InitializeNormalArgs& args) = 0;
   virtual void matmul(QueueKind queue, const MatmulArgs& args) = 0;
@@ -327,14 +342,15 @@ class Device {
   /// y = activation(x), equal shapes, compute type; y may be x's memory. GELU: Hendrycks and Gimpel 2016.
   virtual void activation_forward(QueueKind queue, Activation kind, const Tensor& y, const Tensor& x) = 0;
   /// x_grad = y_grad * activation'(x); x_grad may be y_grad's or x's memory.
-  virtual void activation_backward(QueueKind queue, Activation kind, const Tensor& x_grad, const Tensor& y_grad,
-                                   const Tensor& x) = 0;
+  virtual void activation_backward(QueueKind queue, Activation kind, const Tensor& x_grad,
+                                   const Tensor& y_grad, const Tensor& x) = 0;
   virtual void attention_forward(QueueKind queue, const AttentionArgs& args) = 0;
   virtual void attention_backward(QueueKind queue, const AttentionBackwardArgs& args) = 0;
   virtual void layer_norm_forward(QueueKind queue, const LayerNormArgs& args) = 0;
   virtual void layer_norm_backward(QueueKind queue, const LayerNormBackwardArgs& args) = 0;
   virtual void dropout_add_forward(QueueKind queue, const DropoutAddArgs& args) = 0;
-  /// x_grad = y_grad * mask / (1-p); [B, S, H]; x_grad may be y_grad's memory. The residual's gradient is y_grad.
+  /// x_grad = y_grad * mask / (1-p); [B, S, H]; x_grad may be y_grad's memory. The residual's gradient is
+  /// y_grad.
   virtual void dropout_backward(QueueKind queue, const Tensor& x_grad, const Tensor& y_grad,
                                 const DropoutArgs& dropout) = 0;
   virtual void embedding_forward(QueueKind queue, const EmbeddingArgs& args) = 0;
@@ -343,8 +359,10 @@ class Device {
   virtual void cross_entropy_loss(QueueKind queue, const CrossEntropyLossArgs& args) = 0;
   virtual void cross_entropy_backward(QueueKind queue, const CrossEntropyBackwardArgs& args) = 0;
   /// total[0] += sum of x[i] * weights[i]; total float64 [1]; x and weights sum type [n].
-  virtual void add_weighted_sum(QueueKind queue, const Tensor& total, const Tensor& x, const Tensor& weights) = 0;
-  /// partials[i] = sum of squares of x's block i of norm_block elements; partials float64 [ceil(n / norm_block)].
+  virtual void add_weighted_sum(QueueKind queue, const Tensor& total, const Tensor& x,
+                                const Tensor& weights) = 0;
+  /// partials[i] = sum of squares of x's block i of norm_block elements; partials float64 [ceil(n /
+  /// norm_block)].
   virtual void block_norms(QueueKind queue, const Tensor& partials, const Tensor& x) = 0;
   virtual void clip_factor(QueueKind queue, const ClipFactorArgs& args) = 0;
   virtual void adamw(QueueKind queue, const AdamWArgs& args) = 0;
@@ -353,13 +371,14 @@ class Device {
 
 struct DeviceOptions {
   std::string name = "cpu";
-  int threads = 0;      ///< 0: all processors this process may use
-  bool strict = false;  ///< reference device only: addresses without access rights, late and out-of-step queues
+  int threads = 0;  ///< 0: all processors this process may use
+  bool strict =
+      false;  ///< reference device only: addresses without access rights, late and out-of-step queues
   std::uint64_t strict_seed = 1;  ///< order in which strict queues run
 };
 
-/// Opens a device. Raises Error (usage) for an unknown name, with the known ones, or (environment) where this build
-/// or machine lacks it, with what to install.
+/// Opens a device. Raises Error (usage) for an unknown name, with the known ones, or (environment) where this
+/// build or machine lacks it, with what to install.
 std::unique_ptr<Device> make_device(const DeviceOptions& options);
 
 struct DeviceStatus {

@@ -1,5 +1,5 @@
-// Where the elements of a logical tensor live: boxes of the whole tensor held by a rank, and where they lie in
-// that rank's local storage.
+// Where the elements of a logical tensor live: boxes of the whole tensor held by a rank, and where they lie
+// in that rank's local storage.
 #pragma once
 
 #include <array>
@@ -25,8 +25,9 @@ struct ShardPiece {
   Box local;
 };
 
-/// What one rank holds of one parameter. `local_shape` may be larger than the pieces cover: the rest is storage
-/// padding (rows of a padded vocabulary), which is never initialised from the seed, checkpointed or counted.
+/// What one rank holds of one parameter. `local_shape` may be larger than the pieces cover: the rest is
+/// storage padding (rows of a padded vocabulary), which is never initialised from the seed, checkpointed or
+/// counted.
 struct ShardMap {
   Shape logical_shape;
   Shape local_shape;
