@@ -1,0 +1,7 @@
+# The build itself: layering, packages, scripts.
+add_test(NAME build.layers COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR}/src -P
+                                   ${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake)
+add_test(NAME build.layers_refuses COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/build/layers_test.sh
+                                           ${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake)
+set_tests_properties(build.layers build.layers_refuses PROPERTIES LABELS fast TIMEOUT 60
+                     SKIP_RETURN_CODE 77)
