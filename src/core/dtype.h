@@ -52,6 +52,41 @@ struct BFloat16 {
   explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
+/// An IEEE 754 half-precision number in memory. Arithmetic is done in float32.
+struct Float16 {
+  std::uint16_t bits = 0;
+
+  Float16() = default;
+  /// Rounds to nearest, ties to even; past 65504 (rounded) infinity; NaN stays NaN.
+  explicit Float16(float value) {
+    const auto word = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (word >> 16) & 0x8000U;
+    const std::uint32_t magnitude = word & 0x7fffffffU;
+    std::uint32_t half = 0;
+    if (magnitude > 0x7f800000U) {
+      half = 0x7e00U;
+    } else if (magnitude >= 0x47800000U) {
+      half = 0x7c00U;
+    } else if (magnitude >= 0x38800000U) {
+      // Normal: rebias the exponent (127 to 15) and round away 13 bits; a carry moves to the next exponent.
+      half = (magnitude - 0x38000000U + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+    } else {
+      // Subnormal: adding 0.5 leaves the value in steps of 2^-24 in the sum's low bits, rounded by the adder.
+      const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+      half = std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U;
+    }
+    bits = static_cast<std::uint16_t>(sign | half);
+  }
+  explicit operator float() const {
+    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
+    const std::uint32_t magnitude = bits & 0x7fffU;
+    if (magnitude >= 0x7c00U) return std::bit_cast<float>(sign | 0x7f800000U | (magnitude & 0x3ffU) << 13);
+    if (magnitude >= 0x400U) return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000U));
+    return std::bit_cast<float>(sign |
+                                std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24F));
+  }
+};
+
 /// The DType of a C++ type: dtype_of<float> == DType::float32.
 template <typename T>
 inline constexpr DType dtype_of = DType::uint8;
@@ -61,6 +96,8 @@ template <>
 inline constexpr DType dtype_of<float> = DType::float32;
 template <>
 inline constexpr DType dtype_of<BFloat16> = DType::bfloat16;
+template <>
+inline constexpr DType dtype_of<Float16> = DType::float16;
 template <>
 inline constexpr DType dtype_of<std::int64_t> = DType::int64;
 template <>
