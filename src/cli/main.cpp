@@ -1,9 +1,12 @@
-#include <cstdio>
+#include <csignal>
+#include <string>
+#include <vector>
 
-#include "core/format.h"
-#include "core/version_data.h"
+#include "cli/command.h"
 
-int main() {
-  std::puts(megalith::format("megalith {}", megalith::version_number).c_str());
-  return 0;
+int main(int argc, char** argv) {
+  // A closed pipe (megalith ... | head) must end in a message or silence, not in a signal amid a write to
+  // disk.
+  std::signal(SIGPIPE, SIG_IGN);
+  return megalith::run_program(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

@@ -4,20 +4,22 @@
 //
 //   Schema schema("data prepare", "Tokenize text into .bin/.idx files");
 //   schema.section("input", "What to read");
-//   schema.add("input", options.input, "", "JSONL or plain
-//   text").required().metavar("FILE").completes_file(); schema.add("workers", options.workers, 0, "Threads;
+//   schema.add("input", &options.input, "", "JSONL or plain
+//   text").required().metavar("FILE").completes_file(); schema.add("workers", &options.workers, 0, "Threads;
 //   0: all cores").at_least(0); schema.parse(arguments);          // fills the bound fields or raises one
 //   Error that lists every mistake
 //
 // Precedence: default < TOML file (--config FILE, where the schema allows one) < flag. A key `num_layers` is
 // the flag
 // `--num-layers` (underscores are accepted too) and the TOML key `num_layers` in its section or at top level.
-// Switches: `--x`, `--no-x`, `--x=true`. Arrays take every value up to the next flag.
+// Switches: `--x`, `--no-x`, `--x=true`. Arrays take every value up to the next flag. A flag given twice
+// counts the last time, as in argparse. A word that starts with a dash is a value only where it is a number
+// or "-"; write --x=-word else.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,6 +68,21 @@ class Setting {
   /// Present value of the bound field.
   SettingValue value() const;
   const SettingValue& default_value() const { return default_value_; }
+  const std::vector<std::string>& choices() const { return choices_; }
+  const std::vector<std::string>& aliases() const { return aliases_; }
+  char short_flag_letter() const { return short_flag_; }
+  bool is_required() const { return required_; }
+  bool is_hidden() const { return hidden_; }
+  bool is_file() const { return completes_file_; }
+  /// "FILE", "N", "TEXT ..."; empty for switches.
+  std::string metavar_text() const;
+  /// The default as help shows it: "0.1", "4 * hidden_size", "" where there is none.
+  std::string default_as_text() const;
+  /// What values must be, as help shows it: "at least 1", "one of: a, b"; empty where anything is allowed.
+  std::string rule_text() const;
+  /// Why `value` is not allowed, with the nearest allowed value; empty where it is. The default is always
+  /// allowed.
+  std::string complaint_about(const SettingValue& value) const;
 
  private:
   friend class Schema;
@@ -88,7 +105,9 @@ class Setting {
   bool hidden_ = false;
   bool completes_file_ = false;
   SettingOrigin origin_ = SettingOrigin::by_default;
-  std::string origin_place_;  ///< "gpt2.toml:12" or "--num-layers"
+  std::string origin_place_;  ///< "gpt2.toml:12:1" or "--num-layers"
+  bool faulty_ = false;       ///< given, but not usable
+  bool kept_in_effective_ = false;
 };
 
 /// A flag of Megatron-LM that is not a key here.
@@ -97,7 +116,11 @@ struct ForeignFlag {
   int values = 0;    ///< arguments it takes; -1: up to the next flag
   bool refused = false;
   std::string reason;  ///< why it is without effect, or why it is refused and what to do
+  /// Values with which a refused flag is accepted without effect ("1" for a parallel size).
+  std::vector<std::string> harmless = {};
 };
+
+struct SchemaIntake;
 
 class Schema {
  public:
@@ -128,8 +151,26 @@ class Schema {
   const std::string& summary() const { return summary_; }
   const std::vector<std::unique_ptr<Setting>>& settings() const { return settings_; }
   Setting& setting(std::string_view name);
-  /// Marks a key as computed from others (resolve step); shown so in the effective config.
-  void mark_derived(std::string_view name);
+  const Setting& setting(std::string_view name) const;
+  /// Null where there is no such key, flag or alias; `name` with underscores or dashes, without leading
+  /// dashes.
+  Setting* find(std::string_view name) const;
+  /// Whether the key was set by a file or a flag.
+  bool given(std::string_view name) const;
+  /// Whether none of these keys has a mistake of its own, so that rules over several keys make sense.
+  bool usable(std::initializer_list<std::string_view> names) const;
+  /// Place and value for a message: "--num-layers 3", "gpt2.toml:4:1: num_layers = 3", "num_layers = 3
+  /// (default)".
+  std::string describe(std::string_view name) const;
+  /// Marks a key as computed from others (resolve step). The effective config shows it as a comment, so that
+  /// reading it back computes it again; with `keep` as a plain line.
+  void mark_derived(std::string_view name, bool keep = false);
+
+  const std::vector<std::pair<std::string, std::string>>& sections() const { return sections_; }
+  const std::vector<ForeignFlag>& foreign() const { return foreign_flags_; }
+  bool accepts_config() const { return accepts_config_file_; }
+  bool has_positional() const { return positional_field_ != nullptr; }
+  const std::string& positional_name() const { return positional_metavar_; }
 
   std::string help_text(bool colour) const;
   std::string reference_markdown() const;
@@ -139,6 +180,23 @@ class Schema {
   std::string effective_toml() const;
 
  private:
+  void read_flags(std::span<const std::string> arguments, SchemaIntake& intake);
+  std::size_t read_flag(std::span<const std::string> arguments, std::size_t index, SchemaIntake& intake);
+  std::size_t read_foreign(const ForeignFlag& flag, const std::optional<std::string>& attached,
+                           std::span<const std::string> arguments, std::size_t index, SchemaIntake& intake);
+  void complain_unknown_flag(const std::string& word, SchemaIntake& intake) const;
+  void read_config_file(const std::string& path, SchemaIntake& intake);
+  void read_config_key(const struct ConfigEntry& entry, SchemaIntake& intake);
+  void store(Setting& setting, std::span<const std::string> words, SettingOrigin origin,
+             const std::string& place, SchemaIntake& intake);
+  void store_value(Setting& setting, SettingValue value, SettingOrigin origin, const std::string& place,
+                   SchemaIntake& intake);
+  void apply_foreign(const ForeignFlag& flag, const std::string& place, const std::string& value,
+                     SchemaIntake& intake) const;
+  std::vector<std::string> all_names() const;
+  std::vector<const Setting*> visible_settings(std::string_view section) const;
+  std::string usage_line() const;
+
   std::string command_;
   std::string summary_;
   std::string epilogue_;
@@ -154,6 +212,11 @@ class Schema {
   std::size_t positional_maximum_ = 0;
   bool accepts_config_file_ = false;
 };
+
+/// Assigns a value of the field's own type to it.
+void assign_field(const SettingField& field, const SettingValue& value);
+/// Present value of a bound field.
+SettingValue field_value(const SettingField& field);
 
 /// The candidate nearest to `word` by edit distance; empty where none is near.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);

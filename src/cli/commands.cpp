@@ -1,0 +1,14 @@
+// The list of subcommands. A new one: its file cli/NAME.cpp, its factory in command.h, one line here.
+#include "cli/command.h"
+
+namespace megalith {
+
+std::vector<std::unique_ptr<Command>> make_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_doctor_command());
+  commands.push_back(make_completion_command());
+  commands.push_back(make_docs_command());
+  return commands;
+}
+
+}  // namespace megalith
