@@ -33,11 +33,11 @@ class Tokenizer {
 
 /// Megatron's tokenizer flags.
 struct TokenizerOptions {
-  std::string tokenizer_type;   ///< GPT2BPETokenizer, HuggingFaceTokenizer, NullTokenizer
-  std::string vocab_file;       ///< vocab.json
-  std::string merge_file;       ///< merges.txt
-  std::string tokenizer_model;  ///< tokenizer.json, or the folder that holds it
-  std::int64_t vocab_size = 0;  ///< NullTokenizer: numbers 0 ... vocab_size - 1, text is their decimal form
+  std::string tokenizer_type{};   ///< GPT2BPETokenizer, HuggingFaceTokenizer, NullTokenizer
+  std::string vocab_file{};       ///< vocab.json
+  std::string merge_file{};       ///< merges.txt
+  std::string tokenizer_model{};  ///< tokenizer.json, or the folder that holds it
+  std::int64_t vocab_size = 0;    ///< NullTokenizer: numbers 0 ... vocab_size - 1, text is their decimal form
 };
 
 /// Raises Error (usage) for an unknown or refused type and for missing flags, (input) for damaged files.
