@@ -21,7 +21,7 @@ endif()
 target_compile_options(megalith_flags INTERFACE -ffp-contract=off)
 if(MEGALITH_SANITIZE)
   target_compile_options(megalith_flags INTERFACE -fsanitize=${MEGALITH_SANITIZE} -fno-omit-frame-pointer
-                                                  -fno-sanitize-recover=all -g)
+                                                  -fno-sanitize-recover=all)
   target_link_options(megalith_flags INTERFACE -fsanitize=${MEGALITH_SANITIZE})
 endif()
 if(MEGALITH_BUILD_FUZZERS)

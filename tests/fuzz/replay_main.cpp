@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer: every seed of a folder as it is, cut short at many places, and with bits
-// flipped at many places. The same inputs each time, so a failure is repeatable.
+// Runs a fuzz target without libFuzzer: every seed of a folder as it is, cut short at many places, and with
+// bits flipped at many places. The same inputs each time, so a failure is repeatable.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
