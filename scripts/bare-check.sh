@@ -120,7 +120,7 @@ prepare() {  # SUITE
   }
   git -C "$source_folder" bundle create -q "$folder/megalith.bundle" HEAD
   mv "$folder/megalith.bundle" "$root/root/"
-  enter "cd && git -c init.defaultBranch=main clone -q megalith.bundle megalith && rm megalith.bundle"
+  enter "cd && git -c init.defaultBranch=main -c advice.detachedHead=false clone -q megalith.bundle megalith && rm megalith.bundle"
 }
 
 failed=0
