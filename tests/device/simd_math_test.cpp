@@ -1,4 +1,5 @@
 // The vector functions against the standard library's float64, on every instruction set of this machine.
+#if defined(MEGALITH_HAVE_HWY)
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -204,4 +205,5 @@ TEST(simd_philox, gives_the_words_of_the_scalar_generator) {
 
 }  // namespace
 }  // namespace megalith
+#endif
 #endif

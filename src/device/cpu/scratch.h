@@ -11,7 +11,7 @@ namespace megalith {
 class Scratch {
  public:
   /// Memory of at least `bytes` for place `index` (a thread's slot, or a purpose of the kernel's own). Valid
-  /// until the next call with the same index; contents are undefined.
+  /// until the next call with the same index; contents are undefined. Not from several threads at once.
   std::byte* get(int index, std::size_t bytes) {
     const auto place = static_cast<std::size_t>(index);
     if (place >= blocks_.size()) blocks_.resize(place + 1);
@@ -24,6 +24,9 @@ class Scratch {
     }
     return block.memory.get();
   }
+
+  /// What get gave for this index last.
+  std::byte* at(int index) const { return blocks_[static_cast<std::size_t>(index)].memory.get(); }
 
  private:
   struct Block {
