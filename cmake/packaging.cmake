@@ -15,6 +15,22 @@ foreach(page README.md CHANGELOG.md LICENSE)
   endif()
 endforeach()
 
+# Man pages and shell completions, written by the program itself.
+set(generated ${CMAKE_BINARY_DIR}/install)
+install(CODE "
+  file(REMOVE_RECURSE \"${generated}\")
+  file(MAKE_DIRECTORY \"${generated}\")
+  execute_process(COMMAND \"$<TARGET_FILE:megalith>\" docs man \"${generated}/man1\"
+                  COMMAND_ERROR_IS_FATAL ANY ERROR_QUIET)
+  foreach(shell bash zsh fish)
+    execute_process(COMMAND \"$<TARGET_FILE:megalith>\" completion \${shell}
+                    OUTPUT_FILE \"${generated}/\${shell}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()")
+install(DIRECTORY ${generated}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${generated}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME megalith)
+install(FILES ${generated}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _megalith)
+install(FILES ${generated}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME megalith.fish)
+
 set(CPACK_GENERATOR "TGZ;DEB")
 set(CPACK_PACKAGE_CONTACT "The Megalith authors")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")

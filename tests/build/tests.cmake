@@ -5,3 +5,5 @@ add_test(NAME build.layers_refuses COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/build/lay
                                            ${CMAKE_SOURCE_DIR}/cmake/check_layers.cmake)
 set_tests_properties(build.layers build.layers_refuses PROPERTIES LABELS fast TIMEOUT 60
                      SKIP_RETURN_CODE 77)
+add_test(NAME build.package COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/build/package_test.sh ${CMAKE_BINARY_DIR})
+set_tests_properties(build.package PROPERTIES LABELS slow TIMEOUT 600 SKIP_RETURN_CODE 77)
