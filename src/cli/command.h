@@ -44,6 +44,9 @@ std::string program_help(const std::vector<std::unique_ptr<Command>>& commands, 
 std::string version_text();
 
 // One factory per subcommand, each in cli/NAME.cpp.
+std::unique_ptr<Command> make_data_prepare_command();
+std::unique_ptr<Command> make_data_inspect_command();
+std::unique_ptr<Command> make_data_order_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_completion_command();
 std::unique_ptr<Command> make_docs_command();

@@ -5,6 +5,9 @@ namespace megalith {
 
 std::vector<std::unique_ptr<Command>> make_commands() {
   std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(make_data_prepare_command());
+  commands.push_back(make_data_inspect_command());
+  commands.push_back(make_data_order_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_completion_command());
   commands.push_back(make_docs_command());

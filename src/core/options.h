@@ -27,6 +27,8 @@ struct TrainOptions {
   std::string normalization;
   double norm_epsilon = 0;
   std::string activation;  ///< "gelu_tanh" (GPT-2, Megatron's fused bias-gelu) or "gelu_erf"
+  bool bias_gelu_fusion =
+      true;  ///< Megatron's switch: without it (and without `activation`) its GELU is the exact one
   bool untie_embeddings_and_output_weights = false;
   double hidden_dropout = 0;
   double attention_dropout = 0;
@@ -53,6 +55,9 @@ struct TrainOptions {
   std::string optimizer;  ///< "adam" (AdamW, as in Megatron) or "sgd"
   double lr = 0;
   double min_lr = 0;
+  // The schedule counts consumed samples. After resolve_options() the *_samples fields below hold the
+  // effective lengths whether the run was given in iterations or in samples; where lr_warmup_fraction is not
+  // 0 it rules instead: warm-up = lr_warmup_fraction * lr_decay_samples, not rounded, as in Megatron-LM.
   std::string lr_decay_style;
   std::int64_t lr_decay_iters = 0;
   std::int64_t lr_decay_samples = 0;

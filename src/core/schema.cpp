@@ -138,6 +138,12 @@ void Schema::parse(std::span<const std::string> arguments) {
 
 void Schema::parse(std::span<const std::string> arguments, std::vector<std::string>& notes) {
   SchemaIntake intake;
+  for (const auto& key : settings_) {
+    assign_field(key->field_, key->default_value_);
+    key->origin_ = SettingOrigin::by_default;
+    key->origin_place_.clear();
+    key->faulty_ = false;
+  }
   // Files first, wherever --config stands: a flag wins over a file.
   for (std::size_t i = 0; accepts_config_file_ && i < arguments.size() && arguments[i] != "--"; ++i) {
     if (arguments[i].starts_with("--config=")) {
@@ -192,7 +198,9 @@ void Schema::store(Setting& key, std::span<const std::string> words, SettingOrig
   key.origin_ = origin;
   std::string typed;
   for (const std::string& word : words) typed += format("{}'{}'", typed.empty() ? "" : " ", word);
-  intake.errors.push_back(format("{} {}: {}", place, typed, rule));
+  // A switch's place is the whole word, --x=maybe.
+  const bool shown = origin == SettingOrigin::flag && place.find('=') != std::string::npos;
+  intake.errors.push_back(shown ? format("{}: {}", place, rule) : format("{} {}: {}", place, typed, rule));
 }
 
 void Schema::store_value(Setting& key, SettingValue value, SettingOrigin origin, const std::string& place,

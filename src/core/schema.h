@@ -50,6 +50,8 @@ class Setting {
   Setting& more_than(double bound);
   Setting& less_than(double bound);
   Setting& one_of(std::vector<std::string> choices);
+  /// A value that is known but not allowed, with the reason and what to do.
+  Setting& refuses(std::string value, std::string reason);
   Setting& metavar(std::string name);  ///< shown in help: --input FILE
   Setting& short_flag(char letter);
   Setting& alias(std::string other_name);   ///< a second flag name
@@ -95,6 +97,7 @@ class Setting {
   std::string metavar_;
   std::string default_text_;
   std::vector<std::string> choices_;
+  std::vector<std::pair<std::string, std::string>> refused_;
   std::vector<std::string> aliases_;
   std::optional<double> minimum_;
   std::optional<double> maximum_;

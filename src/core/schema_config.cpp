@@ -14,6 +14,14 @@ std::string key_form(std::string_view name) {
   return key;
 }
 
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+}  // namespace
+
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t longest = 128;
   std::string best;
@@ -27,7 +35,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
       std::size_t diagonal = row[0];
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t replaced = diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1);
+        const std::size_t replaced = diagonal + (lower(word[i - 1]) == lower(candidate[j - 1]) ? 0 : 1);
         diagonal = row[j];
         row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
       }

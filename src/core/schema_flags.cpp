@@ -93,6 +93,10 @@ std::size_t Schema::read_flag(std::span<const std::string> arguments, std::size_
             flag_word.starts_with("--") ? find_foreign(foreign_flags_, name) : nullptr) {
       return read_foreign(*foreign, attached, arguments, index, intake);
     }
+    if (flag_word.starts_with("--no-") && !attached) {
+      const ForeignFlag* foreign = find_foreign(foreign_flags_, name.substr(3));
+      if (foreign != nullptr && foreign->values == 0) return index;  // switches off what is off
+    }
     complain_unknown_flag(flag_word, intake);
     return positional_field_ != nullptr ? index : end_of_values(arguments, index);
   }

@@ -60,6 +60,11 @@ Setting& Setting::one_of(std::vector<std::string> choices) {
   return *this;
 }
 
+Setting& Setting::refuses(std::string value, std::string reason) {
+  refused_.emplace_back(std::move(value), std::move(reason));
+  return *this;
+}
+
 Setting& Setting::metavar(std::string name) {
   metavar_ = std::move(name);
   return *this;
@@ -139,7 +144,7 @@ std::string Setting::rule_text() const {
 }
 
 std::string Setting::complaint_about(const SettingValue& value) const {
-  if (value == default_value_) return "";
+  if (value == default_value_ && !required_) return "";
   if (!choices_.empty()) {
     const auto allowed = [this](const std::string& word) {
       return std::find(choices_.begin(), choices_.end(), word) != choices_.end();
@@ -151,6 +156,9 @@ std::string Setting::complaint_about(const SettingValue& value) const {
       words.push_back(setting_text(value));
     }
     for (const std::string& word : words) {
+      for (const auto& [refused, reason] : refused_) {
+        if (word == refused) return "is refused: " + reason;
+      }
       if (!allowed(word)) return format("must be {}{}", rule_text(), suggestion(word, choices_));
     }
     return "";

@@ -271,15 +271,22 @@ IndexedDatasetReport IndexedDataset::verify(std::int64_t vocab_size, std::size_t
     expected = start + tokens * width;
     report.tokens += tokens;
     const std::byte* address = bin_.bytes().data() + start;
+    std::int64_t strangers = 0;
+    std::int64_t first_stranger = 0;
     for (std::int64_t t = 0; t < tokens; ++t) {
       const std::int64_t value = stored_token(storage_, address + t * width);
-      if (value < 0 || value >= bound) {
-        problem(format("{}: token {} of sequence {} (byte {}) is {}, outside of the vocabulary of {}", bin, t,
-                       i, start + t * width, value, bound));
-      }
+      if ((value < 0 || value >= bound) && ++strangers == 1) first_stranger = t;
       report.smallest_token = seen ? std::min(report.smallest_token, value) : value;
       report.largest_token = seen ? std::max(report.largest_token, value) : value;
       seen = true;
+    }
+    if (strangers > 0) {
+      problem(
+          format("{}: token {} of sequence {} (byte {}) is {}, outside of the vocabulary of {}, and so are "
+                 "{} others of "
+                 "this sequence",
+                 bin, first_stranger, i, start + first_stranger * width,
+                 stored_token(storage_, address + first_stranger * width), bound, strangers - 1));
     }
   }
   if (packed && expected != available) {

@@ -1,0 +1,49 @@
+#include "model/embedding.h"
+
+namespace megalith {
+
+Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
+    : config_(config), key_(philox_key(config.seed, "dropout:embedding")) {
+  const int words = store.row("embedding.word_embeddings.weight");
+  const int positions = store.row("embedding.position_embeddings.weight");
+  words_ = store.compute(words);
+  positions_ = store.compute(positions);
+  words_gradient_ = store.gradient(words);
+  positions_gradient_ = store.gradient(positions);
+}
+
+DropoutArgs Embedding::dropout(const MicroBatch& batch) const {
+  DropoutArgs args;
+  args.probability = config_.hidden_dropout;
+  args.key = key_;
+  args.samples = batch.samples;
+  return args;
+}
+
+void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, const Tensor& x) const {
+  EmbeddingArgs args;
+  args.tokens = batch.tokens;
+  args.table = words_;
+  args.rows = x;
+  device.embedding_forward(QueueKind::compute, args);
+  args.tokens = batch.positions;
+  args.table = positions_;
+  args.accumulate = true;
+  device.embedding_forward(QueueKind::compute, args);
+  if (pass == Pass::evaluation || config_.hidden_dropout == 0.0) return;
+  const std::int64_t sequences = batch.samples.shape[0];
+  const Tensor states = x.reshaped({sequences, x.shape[0] / sequences, x.shape[1]});
+  device.dropout_add_forward(QueueKind::compute, {states, Tensor(), Tensor(), states, dropout(batch)});
+}
+
+void Embedding::backward(Device& device, const MicroBatch& batch, const Tensor& x_grad) const {
+  if (config_.hidden_dropout > 0.0) {
+    const std::int64_t sequences = batch.samples.shape[0];
+    const Tensor states = x_grad.reshaped({sequences, x_grad.shape[0] / sequences, x_grad.shape[1]});
+    device.dropout_backward(QueueKind::compute, states, states, dropout(batch));
+  }
+  device.embedding_backward(QueueKind::compute, {batch.tokens, x_grad, words_gradient_, 0});
+  device.embedding_backward(QueueKind::compute, {batch.positions, x_grad, positions_gradient_, 0});
+}
+
+}  // namespace megalith

@@ -1,0 +1,14 @@
+#include "model/gpt_memory.h"
+
+#include "model/parameter_store.h"
+
+namespace megalith {
+
+GptMemory gpt_memory(const GptConfig& config, const ParameterTable& table, const StageRange& range,
+                     const StageCapacity& capacity) {
+  const ParameterMemory parameters = parameter_memory(table);
+  return {parameters.master, parameters.compute_copies, parameters.gradients,
+          stage_bytes(config, range, capacity)};
+}
+
+}  // namespace megalith

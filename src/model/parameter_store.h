@@ -1,0 +1,91 @@
+// ParameterStore: the device memory behind a parameter table. Master weights in the sum type, compute copies
+// where the compute type is smaller, gradients in the sum type.
+//
+// Rows of a tie group share one weight, owned by the group's first row, but each has a gradient of its own:
+// the embedding's and the head's are added once, before the norm, in the same order on every layout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "model/arena.h"
+#include "model/parameter_table.h"
+
+namespace megalith {
+
+/// A logical tensor and the part of it in this rank's memory: what a checkpoint stores.
+struct LogicalTensor {
+  std::string name;
+  Shape logical_shape;
+  std::vector<ShardPiece> pieces;
+  Tensor local;
+};
+
+class ParameterStore {
+ public:
+  /// Weights and gradients start undefined; call initialize() or load a checkpoint. The table is copied.
+  /// Raises Error (environment) where the memory does not suffice.
+  ParameterStore(Device& device, ParameterTable table, bool with_gradients = true);
+
+  const ParameterTable& table() const { return table_; }
+  Device& device() const { return device_; }
+
+  /// Local shape of the row's shard map, master type.
+  Tensor master(int row) const { return masters_[index(owner(row))]; }
+  /// The weight that kernels read: the compute copy, or the master where types agree.
+  Tensor compute(int row) const { return computes_[index(owner(row))]; }
+  /// Gradient of this row's own use, master type.
+  Tensor gradient(int row) const { return gradients_[index(row)]; }
+  /// By name; a name that is not in the table is a broken invariant.
+  int row(std::string_view name) const;
+
+  /// The row whose storage this row uses: itself unless it is a later row of a tie group.
+  int owner(int row) const { return owners_[index(row)]; }
+  /// Rows that own storage, in the table's order: what the norm, the optimizer and checkpoints walk through.
+  const std::vector<int>& owning_rows() const { return owning_rows_; }
+  /// The elements that exist logically (without padding rows) as a flat view of `local`, which has the row's
+  /// local shape.
+  Tensor held(const Tensor& local, int row) const;
+
+  /// Fills every weight by its rule, keyed by (seed, "init:" + name, element number); padding becomes 0.
+  void initialize(std::uint64_t seed);
+  /// Rounds the masters into the compute copies; after loading a checkpoint.
+  void refresh_compute_copies();
+  void zero_gradients();
+  /// Adds the gradients of later rows of a tie group to the owner's.
+  void add_tied_gradients();
+
+  /// Master weights by parameter name, owners only.
+  std::vector<LogicalTensor> weights() const;
+
+  std::size_t master_bytes() const { return master_arena_.bytes(); }
+  std::size_t compute_copy_bytes() const { return compute_arena_.bytes(); }
+  std::size_t gradient_bytes() const { return gradient_arena_.bytes(); }
+
+ private:
+  static std::size_t index(int row) { return static_cast<std::size_t>(row); }
+  void initialize_row(int row, std::uint64_t seed);
+
+  Device& device_;
+  ParameterTable table_;
+  std::vector<int> owners_;
+  std::vector<int> owning_rows_;
+  Arena master_arena_;
+  Arena compute_arena_;
+  Arena gradient_arena_;
+  std::vector<Tensor> masters_;
+  std::vector<Tensor> computes_;
+  std::vector<Tensor> gradients_;
+};
+
+/// Bytes a store of this table takes, without a device.
+struct ParameterMemory {
+  std::size_t master = 0;
+  std::size_t compute_copies = 0;
+  std::size_t gradients = 0;
+};
+ParameterMemory parameter_memory(const ParameterTable& table);
+
+}  // namespace megalith
