@@ -1,4 +1,5 @@
-// The list of subcommands. A new one: its file cli/NAME.cpp, its factory in command.h, one line here.
+// The list of subcommands. A new one: its file cli/NAME.cpp, its factory in command.h, one line here, and
+// `megalith docs config > docs/config.md`.
 #include "cli/command.h"
 
 namespace megalith {

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/train_schema.h"
 #include "core/version_data.h"
 
 namespace megalith {
@@ -21,25 +22,27 @@ class DocsCommand : public Command {
   std::string name() const override { return "docs"; }
   std::string summary() const override { return "Print docs/config.md, or write man pages into a folder"; }
   void declare(Schema& schema) override {
-    schema.positional(words_, "config|man FOLDER",
-                      "config: the reference page on standard output; man: one page a "
-                      "subcommand into FOLDER",
-                      1, 2);
+    schema.positional(
+        words_, "config|megatron|man FOLDER",
+        "config, megatron: the generated part of a page of docs/, on standard output; man: one page a "
+        "subcommand into FOLDER",
+        1, 2);
     schema.check([this](std::vector<std::string>& errors) {
       if (words_.empty()) return;
-      if (words_[0] != "config" && words_[0] != "man") {
-        errors.push_back(format("'{}': must be config or man", words_[0]));
-      } else if (words_[0] == "man" && words_.size() != 2) {
+      const bool page = words_[0] == "config" || words_[0] == "megatron";
+      if (!page && words_[0] != "man") {
+        errors.push_back(format("'{}': must be config, megatron or man", words_[0]));
+      } else if (!page && words_.size() != 2) {
         errors.emplace_back("man: a FOLDER must follow");
-      } else if (words_[0] == "config" && words_.size() != 1) {
-        errors.push_back(format("'{}': config takes no folder; it prints the page", words_[1]));
+      } else if (page && words_.size() != 1) {
+        errors.push_back(format("'{}': {} takes no folder; it prints the page", words_[1], words_[0]));
       }
     });
   }
   int run(Schema& /*schema*/, Log& messages) override {
     const auto commands = make_commands();
-    if (words_[0] == "config") {
-      const std::string page = config_page(commands);
+    if (words_[0] != "man") {
+      const std::string page = words_[0] == "config" ? config_page(commands) : megatron_table();
       std::fwrite(page.data(), 1, page.size(), stdout);
       return 0;
     }
@@ -78,6 +81,41 @@ std::string config_page(const std::vector<std::unique_ptr<Command>>& commands) {
     text += format("- [megalith {}](#{}): {}\n", command->name(), anchor, command->summary());
   }
   for (const auto& command : commands) text += "\n" + schema_of(*command).reference_markdown();
+  return text;
+}
+
+std::string megatron_table() {
+  TrainOptions options;
+  Schema schema("train", "");
+  declare_train_settings(schema, options);
+  const auto flag_cell = [](const ForeignFlag& flag) {
+    return format("`--{}`", flag.name) + (flag.values == 0 ? "" : flag.values < 0 ? " ..." : " X");
+  };
+  std::string text = "### Keys of `megalith train`\n\n";
+  for (const auto& [section, description] : schema.sections()) {
+    std::string names;
+    for (const auto& key : schema.settings()) {
+      if (key->section() == section) names += format("{}`{}`", names.empty() ? "" : ", ", key->flag());
+    }
+    text += format("- **{}**: {}\n", section, names);
+  }
+  for (const bool refused : {false, true}) {
+    text += refused ? "\n### Refused, with the reason\n\n| flags | reason |\n|---|---|\n"
+                    : "\n### Accepted without effect, and said once\n\n| flags | why |\n|---|---|\n";
+    std::string names;
+    std::string reason;
+    for (const ForeignFlag& flag : schema.foreign()) {
+      if (flag.refused != refused) continue;
+      if (flag.reason != reason && !names.empty()) {
+        text += format("| {} | {} |\n", names, reason);
+        names.clear();
+      }
+      reason = flag.reason;
+      names += format("{}{}", names.empty() ? "" : ", ", flag_cell(flag));
+      for (const std::string& value : flag.harmless) names += format(" (`{}` is accepted)", value);
+    }
+    text += format("| {} | {} |\n", names, reason);
+  }
   return text;
 }
 

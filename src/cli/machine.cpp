@@ -13,6 +13,7 @@
 #include "cli/doctor.h"
 #include "core/build_libraries.h"
 #include "core/format.h"
+#include "device/device.h"
 
 namespace megalith {
 namespace {
@@ -190,6 +191,15 @@ std::string package_of(const std::string& library) {
 
 std::vector<Finding> examine_machine() {
   std::vector<Finding> findings;
+  for (const DeviceStatus& device : list_devices()) {
+    Finding finding{"device " + device.name, device.detail, device.available};
+    if (!device.available) {
+      finding.found = "missing";
+      finding.cost = device.detail;
+      finding.remedy = "scripts/install-deps.sh, then scripts/build.sh";
+    }
+    findings.push_back(std::move(finding));
+  }
   findings.push_back(processors());
   findings.push_back(instruction_sets());
   findings.push_back(memory());

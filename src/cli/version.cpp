@@ -2,6 +2,7 @@
 #include "core/build_libraries.h"
 #include "core/format.h"
 #include "core/version_data.h"
+#include "device/device.h"
 
 namespace megalith {
 
@@ -13,6 +14,10 @@ std::string version_text() {
     if (library.found) text += format(" {} {},", library.name, library.version);
   }
   text.back() = '\n';
+  for (const DeviceStatus& device : list_devices()) {
+    text += format("  device        {}\n",
+                   device.available ? device.detail : device.name + ": missing: " + device.detail);
+  }
   return text;
 }
 

@@ -27,7 +27,9 @@ constexpr FlagGroup groups[] = {
      "use-cpu-initialization init-model-with-meta-device no-initialization empty-unused-memory-level:1 "
      "train-sync-interval:1 manual-gc manual-gc-interval:1 no-manual-gc-eval disable-msc "
      "no-clone-scatter-output-in-embedding high-priority-stream-groups:* legacy-tokenizer "
-     "disable-bf16-reduced-precision-matmul use-persistent-ckpt-worker jit-fuser-disable disable-jit-fuser "
+     "disable-bf16-reduced-precision-matmul use-persistent-ckpt-worker disable-jit-fuser filter-warnings "
+     "modules-to-filter:* "
+     "set-level-for-all-loggers gpu-sniff-test-interval:1 save-tokenizer-assets "
      "external-cuda-graph enable-cuda-graph cuda-graph-impl:1 cuda-graph-scope:* "
      "cuda-graph-warmup-steps:1 cuda-graph-modules:*"},
     {false, "kernels are fused where that is faster, and fused and plain ones agree",
@@ -70,7 +72,7 @@ constexpr FlagGroup groups[] = {
      "num-workers:1 no-mmap-bin-files num-dataset-builder-threads:1 no-create-attention-mask-in-dataloader "
      "object-storage-cache-path:1 allow-ambiguous-pad-tokens"},
     {false, "SIGINT and SIGTERM always finish the step, save and exit",
-     "exit-signal-handler exit-signal:1 exit-signal-handler-for-dataloader"},
+     "exit-signal-handler exit-signal:1 exit-signal-handler-for-dataloader exit-signal-handler-for-training"},
     {false, "a loss or gradient that is not finite is always noticed; nan_loss says what happens then",
      "no-check-for-nan-in-loss-and-grad check-for-spiky-loss check-for-large-grads rerun-mode:1 "
      "result-rejected-tracker-filename:1"},
@@ -82,12 +84,18 @@ constexpr FlagGroup groups[] = {
      "dist-ckpt-optim-fully-reshardable distrib-optim-fully-reshardable-mem-efficient "
      "no-strict-fsdp-dtensor-load "
      "ckpt-convert-update-legacy-dist-opt-format use-mp-args-from-checkpoint-args "
-     "no-use-tokenizer-model-from-checkpoint-args load-main-params-from-ckpt dist-ckpt-workers:1"},
+     "no-use-tokenizer-model-from-checkpoint-args load-main-params-from-ckpt async-ckpt-cpu-priority:1 "
+     "async-ckpt-io-priority:1 "
+     "ckpt-fully-parallel-load-exchange-algo:1 ckpt-fully-parallel-save-process-group:1 "
+     "ckpt-fully-parallel-load-process-group:1 ckpt-fully-parallel-save-replicate-local "
+     "ckpt-fully-parallel-load-replicate-local ckpt-load-validate-sharding-integrity verify-integrity"},
     {false, "metrics.jsonl and TensorBoard get every logged iteration's loss, rate, norm, scale and speed",
      "tensorboard-log-interval:1 tensorboard-queue-size:1 log-timers-to-tensorboard "
      "no-log-loss-scale-to-tensorboard "
-     "no-log-learning-rate-to-tensorboard log-validation-ppl-to-tensorboard log-memory-to-tensorboard "
-     "log-world-size-to-tensorboard log-batch-size-to-tensorboard log-learning-rate-to-tensorboard "
+     "log-throughput-to-tensorboard throughput-window-size:1 log-l2-norm-grad-to-tensorboard "
+     "log-runtime-to-tensorboard runtime-time-unit:1 memory-keys:* log-validation-ppl-to-tensorboard "
+     "log-memory-to-tensorboard "
+     "log-world-size-to-tensorboard "
      "log-loss-scale-to-tensorboard log-progress log-params-norm log-num-zeros-in-grad timing-log-level:1 "
      "timing-log-option:1 no-barrier-with-level-1-timing log-energy logging-level:1 log-memory-interval:1 "
      "log-max-attention-logit log-device-memory-used config-logger-dir:1"},
@@ -104,6 +112,7 @@ constexpr FlagGroup groups[] = {
      "inprocess-hard-timeout:1 inprocess-heartbeat-timeout:1 inprocess-barrier-timeout:1 "
      "inprocess-completion-timeout:1 inprocess-last-call-wait:1 inprocess-termination-grace-time:1 "
      "inprocess-granularity:1 inprocess-active-world-size:1 inprocess-empty-cuda-cache"},
+    {false, "every run directory holds its effective config", "save-config-filepath:1"},
     {false, "it counts only with --profile, which is refused",
      "profile-step-start:1 profile-step-end:1 profile-ranks:* use-pytorch-profiler record-memory-history "
      "memory-snapshot-path:1"},
@@ -126,7 +135,10 @@ constexpr FlagGroup groups[] = {
      "moe-per-layer-logging moe-token-dispatcher-type:1 moe-flex-dispatcher-backend:1 moe-enable-deepep "
      "moe-deepep-num-sms:1 moe-hybridep-num-sms:1 moe-permute-fusion moe-expert-capacity-factor:1 "
      "moe-pad-expert-input-to-capacity moe-token-drop-policy:1 moe-token-dropping moe-apply-probs-on-input "
-     "overlap-moe-expert-parallel-comm moe-pad-experts-for-cuda-graph-inference moe-latent-size:1"},
+     "overlap-moe-expert-parallel-comm moe-pad-experts-for-cuda-graph-inference moe-latent-size:1 "
+     "moe-routing-trace-path:1 moe-routing-trace-max-training-iters:1 moe-routing-trace-capture-logits "
+     "moe-routing-trace-capture-hidden-states moe-routing-trace-dump-weights "
+     "save-tokens-per-expert-interval:1"},
     {false, "it counts only with --multi-latent-attention, which is refused",
      "q-lora-rank:1 kv-lora-rank:1 qk-head-dim:1 qk-pos-emb-head-dim:1 v-head-dim:1 rotary-scaling-factor:1 "
      "mscale:1 "
@@ -156,6 +168,9 @@ constexpr FlagGroup groups[] = {
      "retro-encoder-hidden-dropout:1 retro-encoder-attention-dropout:1 retro-num-neighbors:1 "
      "retro-num-retrieved-chunks:1 retro-attention-gate:1 retro-no-verify-neighbor-count tiktoken-pattern:1 "
      "tiktoken-num-special-tokens:1 tiktoken-special-tokens:* trust-remote-code tokenizer-metadata:1 "
+     "tokenizer-special-tokens:* tokenizer-sentencepiece-legacy "
+     "tokenizer-sentencepiece-ignore-extra-whitespaces "
+     "tokenizer-hf-no-use-fast "
      "sft-tokenizer-prompt-format:1 bert-embedder-type:1 window-attn-skip-freq:1"},
     {false, "it concerns Megatron-LM's inference server; see megalith generate",
      "inference-batch-times-seqlen-threshold:1 max-tokens-to-oom:1 use-legacy-static-engine "
@@ -180,7 +195,7 @@ constexpr FlagGroup groups[] = {
      "rl-importance-sampling-truncation-coef:1 rl-calculate-intra-group-similarity rl-use-sequence-packing "
      "rl-sequence-packing-bin-size:1 rl-sequence-packing-algo:1"},
     {false, "vocabulary padding is storage only here and follows from make_vocab_size_divisible_by",
-     "padded-vocab-size:1"},
+     "padded-vocab-size:1 pad-vocab-size"},
     {false, "it counts only with the precision-aware optimizer, which is refused",
      "main-grads-dtype:1 main-params-dtype:1 exp-avg-dtype:1 exp-avg-sq-dtype:1"},
     {false, "it counts only with optimizer offload, which is refused",
@@ -226,7 +241,7 @@ constexpr FlagGroup groups[] = {
     {true,
      "this version computes in float32, bfloat16 or float64 with float32 (float64) gradients; leave it out",
      "fp8-format:1 fp4-format:1 grad-reduce-in-bf16 fp16-lm-cross-entropy use-precision-aware-optimizer "
-     "kitchen-config-file:1 kitchen-recipe-number:1 te-precision-config-file:1"},
+     "kitchen-config-file:1 kitchen-recipe-number:1 "},
     {true, "weights, gradients and moments stay in one memory in this version; leave it out",
      "optimizer-cpu-offload cpu-offloading-num-layers:1=0 fine-grained-activation-offloading "
      "offload-modules:*"},
@@ -235,6 +250,14 @@ constexpr FlagGroup groups[] = {
      "dump-param-to-param-group-map:1"},
     {true, "selective recomputes attention here; leave it out, or use --recompute-granularity full",
      "recompute-modules:*=core_attn"},
+    {true, "use --rampup-batch-size START INCREMENT SAMPLES", "step-batch-size-schedule:1"},
+    {true, "evaluation uses the batch sizes of training, from the first eval_interval on; leave it out",
+     "start-eval-at-iter:1 eval-global-batch-size:1 eval-micro-batch-size:1 validation-set-names:*"},
+    {true, "use --save-retain N, the number of newest checkpoints to keep", "most-recent-k:1=-1"},
+    {true, "megalith inspect reads tensors from checkpoints; nothing else is dumped",
+     "save-params-interval:1 save-activations-interval:1 save-wgrads-interval:1 save-dgrads-interval:1"},
+    {true, "weight decay applies to matrices and embeddings, not to biases and norms; leave it out",
+     "no-weight-decay-cond-type:1"},
     {true, "the global batch stays what the config says on every layout", "decrease-batch-size-if-needed"},
     {true, "steps are skipped only for a loss that is not finite (--nan-loss skip)", "iterations-to-skip:*"},
     {true, "samples come in Megatron-LM's single-pass order; leave it out", "dataloader-type:1=single"},

@@ -176,6 +176,10 @@ void Schema::parse(std::span<const std::string> arguments, std::vector<std::stri
     *positional_field_ = std::move(intake.words);
   }
   for (const auto& rule : checks_) rule(intake.errors);
+  for (const auto& [reason, places] : intake.without_effect) {
+    const bool several = places.find(", ") != std::string::npos;
+    notes.push_back(format("{} {} no effect here: {}", places, several ? "have" : "has", reason));
+  }
   notes.insert(notes.end(), intake.notes.begin(), intake.notes.end());
   if (intake.errors.empty()) return;
   std::string text =
@@ -225,10 +229,19 @@ void Schema::apply_foreign(const ForeignFlag& flag, const std::string& place, co
     intake.errors.push_back(format("{}{}{}: {}", place, value.empty() ? "" : " ", value, flag.reason));
     return;
   }
-  const std::string note = flag.refused ? format("{} {} is what is done anyway", place, value)
-                                        : format("{} has no effect here: {}", place, flag.reason);
-  if (std::find(intake.notes.begin(), intake.notes.end(), note) == intake.notes.end())
-    intake.notes.push_back(note);
+  if (flag.refused) {
+    const std::string note = format("{} {} is what is done anyway", place, value);
+    if (std::find(intake.notes.begin(), intake.notes.end(), note) == intake.notes.end()) {
+      intake.notes.push_back(note);
+    }
+    return;
+  }
+  for (auto& [reason, places] : intake.without_effect) {
+    if (reason != flag.reason) continue;
+    if ((" " + places + ",").find(" " + place + ",") == std::string::npos) places += ", " + place;
+    return;
+  }
+  intake.without_effect.emplace_back(flag.reason, place);
 }
 
 std::vector<std::string> Schema::all_names() const {

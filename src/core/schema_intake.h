@@ -25,8 +25,9 @@ struct ConfigEntry {
 struct SchemaIntake {
   std::vector<std::string> errors;
   std::vector<std::string> notes;
-  std::vector<std::string> words;         ///< positional arguments
-  std::vector<std::string> config_files;  ///< in the order given
+  std::vector<std::pair<std::string, std::string>> without_effect;  ///< reason, places
+  std::vector<std::string> words;                                   ///< positional arguments
+  std::vector<std::string> config_files;                            ///< in the order given
 };
 
 /// Reads a TOML file of at most 1 MiB into entries. Mistakes are appended to `errors`, each with

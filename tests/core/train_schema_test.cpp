@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 #include "core/error.h"
@@ -259,7 +261,40 @@ TEST(TrainSchema, MegatronCommandLine) {
   EXPECT_EQ(o.lr_warmup_fraction, 0.001);
   EXPECT_EQ(o.lr_decay_samples, 430000 * 16);
   EXPECT_THAT(o.data_path, ElementsAre("0.3", "a", "0.7", "b"));
-  EXPECT_GE(parsed.notes.size(), 10U);
+  EXPECT_GE(parsed.notes.size(), 6U);
+  EXPECT_THAT(testing::PrintToString(parsed.notes),
+              HasSubstr("--use-mcore-models, --transformer-impl, --use-flash-attn have no effect here"));
+}
+
+TEST(TrainSchema, EveryConfigOfTheProjectParses) {
+  std::size_t configs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(MEGALITH_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++configs;
+    Parsed parsed;
+    EXPECT_NO_THROW(parsed.parse("--config " + entry.path().string() + " --micro-batch-size 4"))
+        << entry.path();
+    EXPECT_TRUE(parsed.notes.empty());
+    EXPECT_EQ(parsed.options.micro_batch_size, 4);
+  }
+  EXPECT_GE(configs, 5U);
+}
+
+// Radford et al. 2019, table 2, and the released checkpoints: parameters with tied output.
+TEST(TrainSchema, Gpt2ConfigsHaveThePublishedSizes) {
+  const std::pair<const char*, std::int64_t> sizes[] = {{"gpt2-124m", 124439808},
+                                                        {"gpt2-355m", 354823168},
+                                                        {"gpt2-774m", 774030080},
+                                                        {"gpt2-1558m", 1557611200}};
+  for (const auto& [name, expected] : sizes) {
+    Parsed parsed;
+    parsed.parse(std::string("--config ") + MEGALITH_SOURCE_DIR + "/configs/" + name + ".toml");
+    const TrainOptions& o = parsed.options;
+    const std::int64_t h = o.hidden_size;
+    const std::int64_t layer = 4 * h * h + 4 * h + 2 * h * o.ffn_hidden_size + o.ffn_hidden_size + h + 4 * h;
+    const std::int64_t count = (o.vocab_size + o.max_position_embeddings) * h + o.num_layers * layer + 2 * h;
+    EXPECT_EQ(count, expected) << name;
+  }
 }
 
 TEST(TrainSchema, DescriptionNeedsOnlyTheModel) {
