@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "device/cpu/cpu_device.h"
 #include "device/device.h"
 #include "device/reference/reference_device.h"
 
@@ -16,6 +17,7 @@ struct KnownDevice {
 };
 
 constexpr std::array known_devices = {
+    KnownDevice{"cpu", make_cpu_device},
     KnownDevice{"reference", make_reference_device},
 };
 
