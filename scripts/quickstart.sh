@@ -109,11 +109,12 @@ if [ ! -s $text/valid.jsonl ]; then
   mkdir -p $text
   # "Ge1:1 In the beginning ..." becomes one JSON object a chapter; the last 5 % of the text is for validation.
   PATH=$PATH:/usr/games bible -f gen1:1-rev22:21 > $text/verses
-  awk -v total="$(sed 's/^[^ ]* //' $text/verses | wc -c)" -v train=$text/train.jsonl -v valid=$text/valid.part '
+  LC_ALL=C awk -v total="$(sed 's/^[^ ]* //' $text/verses | wc -c)" -v train=$text/train.jsonl -v valid=$text/valid.part '
     function finish() {
       if (chapter == "") return
-      gsub(/[\\"]/, "\\\\&", chapter)
-      printf "{\"text\": \"%s\"}\n", chapter > (seen < 0.95 * total ? train : valid)
+      part = seen < 0.95 * total ? train : valid
+      printf "{\"text\": \"%s\"}\n", chapter > part
+      size[part] += bytes
       seen += bytes
       chapter = ""
       bytes = 0
@@ -124,16 +125,18 @@ if [ ! -s $text/valid.jsonl ]; then
       if (name != last) finish()
       last = name
       sub(/^[^ ]* /, "")
-      chapter = chapter $0 "\\n"
       bytes += length($0) + 1
+      gsub(/[\\"]/, "\\\\&")
+      chapter = chapter $0 "\\n"
     }
-    END { finish() }' $text/verses
+    END {
+      finish()
+      print size[train], size[valid]
+    }' $text/verses > $text/bytes
   mv $text/valid.part $text/valid.jsonl
 fi
-# Bytes of the texts themselves, without the JSON around them.
-text_bytes() { sed 's/^{"text": "//; s/"}$//; s/\\n/#/g; s/\\\(.\)/\1/g' "$1" | tr -d '\n' | wc -c; }
-valid_bytes=$(text_bytes $text/valid.jsonl)
-echo "King James Bible: $(text_bytes $text/train.jsonl) bytes to train on, $valid_bytes to validate on."
+read -r train_bytes valid_bytes < $text/bytes
+echo "King James Bible: $train_bytes bytes to train on, the last $valid_bytes to validate on."
 took
 
 stage "Train a byte-level BPE tokenizer, 2,048 pieces" "a few seconds"
