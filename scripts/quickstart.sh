@@ -61,7 +61,7 @@ stage() {  # TITLE ESTIMATE
 }
 took() { printf '      done in %d s\n' $((SECONDS - stage_started)); }
 # The last value of a key in a metrics file.
-metric() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" "$1" 2> /dev/null | tail -n 1; }
+metric() { sed -n "s/.*\"$2\": *\([0-9][0-9.eE+-]*\).*/\1/p" "$1" 2> /dev/null | tail -n 1; }
 has_checkpoint() { [ -n "$(find "$1" -maxdepth 2 -name COMMITTED -print -quit 2> /dev/null)" ]; }
 folder_of() { printf '%s/iter_%07d' "$run" "$1"; }
 is_finished() { [ -e "$(folder_of $iterations)/COMMITTED" ]; }
@@ -170,7 +170,7 @@ if ! has_checkpoint $untrained; then
 fi
 speed=$(metric $untrained/metrics.jsonl tokens_per_second)
 estimate=$(awk -v speed="${speed:-0}" -v tokens=$((iterations * batch * sequence)) -v minutes=$minutes \
-  'BEGIN { printf "%.0f", speed > 0 ? tokens / speed / 60 * 1.15 + 0.5 : minutes }')
+  'BEGIN { printf "%.0f", (speed > 0 ? tokens / speed / 60 * 1.15 + 0.5 : minutes) }')
 took
 
 stage "Train a GPT of $size on $((iterations * batch * sequence / 1000)) thousand tokens" "about $estimate minutes here"
@@ -216,8 +216,8 @@ column "after 10 %" $run $tenth
 column "after 100 %" $run $iterations
 echo
 LC_ALL=C awk -v width=$((width + 3)) '
-  FNR == 1 { file++; if (FNR > 0) columns = file }
-  { line[file, FNR] = $0; if (FNR > rows) rows = FNR }
+  FNR == 1 { columns++ }
+  { line[columns, FNR] = $0; if (FNR > rows) rows = FNR }
   END {
     for (row = 1; row <= rows; row++) {
       for (column = 1; column <= columns; column++) printf "%-" width "s", line[column, row]
