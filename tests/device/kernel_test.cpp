@@ -2,6 +2,7 @@
 // reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/device/support/cases.h"
@@ -60,8 +61,10 @@ KernelCase with_rounded_inputs(KernelCase original, DType compute) {
   return original;
 }
 
-void compare(const KernelCase& kernel_case, const PlacedCase& found, const PlacedCase& expected,
-             DType compute) {
+/// Returns the largest error, as a share of what is allowed.
+double compare(const KernelCase& kernel_case, const PlacedCase& found, const PlacedCase& expected,
+               DType compute) {
+  double worst = 0.0;
   for (std::size_t i = 0; i < kernel_case.arguments.size(); ++i) {
     const auto& argument = kernel_case.arguments[i];
     if (argument.use != testing_support::Use::output && argument.use != testing_support::Use::in_out)
@@ -72,7 +75,10 @@ void compare(const KernelCase& kernel_case, const PlacedCase& found, const Place
       const double want = expected.values(i)[j];
       const double got = found.values(i)[j];
       const double allowed = argument.bound.allowed(want, dtype, compute);
-      if (agree(got, want, allowed)) continue;
+      if (agree(got, want, allowed)) {
+        if (allowed > 0.0 && std::isfinite(want)) worst = std::max(worst, std::fabs(got - want) / allowed);
+        continue;
+      }
       if (wrong++ == 0) {
         ADD_FAILURE() << argument.name << "[" << j << "] of " << argument.shape.to_string() << " is " << got
                       << ", the reference has " << want << ", allowed " << allowed << ", off by "
@@ -81,6 +87,7 @@ void compare(const KernelCase& kernel_case, const PlacedCase& found, const Place
     }
     EXPECT_EQ(wrong, 0U) << "elements of " << argument.name << " out of bounds";
   }
+  return worst;
 }
 
 class Kernels : public testing::TestWithParam<std::tuple<KernelGroup, Target>> {};
@@ -90,6 +97,7 @@ TEST_P(Kernels, AgreesWithTheReference) {
   const auto device = make_device(target.options);
   const auto reference = make_device({.name = "reference"});
   std::int64_t misalignment = 0;
+  double worst = 0.0;
   for (const KernelCase& original : group.cases()) {
     SCOPED_TRACE(original.name);
     const KernelCase kernel_case = with_rounded_inputs(original, target.compute);
@@ -101,9 +109,9 @@ TEST_P(Kernels, AgreesWithTheReference) {
     found.enqueue();
     found.finish();
     EXPECT_EQ(found.damage(), "");
-    compare(kernel_case, found, expected, target.compute);
-    if (HasFatalFailure()) return;
+    worst = std::max(worst, compare(kernel_case, found, expected, target.compute));
   }
+  RecordProperty("largest_error_over_bound", format("{:.3f}", worst));
 }
 
 // Same device, same call: the same bits, wherever the memory lies.
