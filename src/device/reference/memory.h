@@ -20,8 +20,8 @@ class HostView {
   template <typename T>
   T* pointer(const Tensor& tensor) const {
     if (!tensor) return nullptr;
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is a number by design, and becomes a pointer only
-    // here.
+    // An address is a number by design, and becomes a pointer only here.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<T*>(tensor.address.value + static_cast<std::uintptr_t>(shift_));
   }
 
