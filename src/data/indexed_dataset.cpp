@@ -221,7 +221,16 @@ std::vector<Token> IndexedDataset::read(std::int64_t sequence, std::int64_t voca
 
 std::int64_t IndexedDataset::count_tokens(std::int64_t begin, std::int64_t end) const {
   std::int64_t sum = 0;
-  for (std::int64_t i = begin; i < end; ++i) sum += length(i);
+  for (std::int64_t i = begin; i < end; ++i) {
+    token_address(i, 0, 0);
+    sum += length(i);
+  }
+  const auto room = static_cast<std::int64_t>(bin_.bytes().size()) / size_of(storage_);
+  if (sum > room) {
+    fail(ErrorKind::input, prefix_ + ".idx",
+         "sequences {} to {} have {} tokens, more than the {} of the .bin file; the file is damaged", begin,
+         end - 1, sum, room);
+  }
   return sum;
 }
 

@@ -68,7 +68,8 @@ class IndexedDataset {
   /// The whole sequence.
   std::vector<Token> read(std::int64_t sequence, std::int64_t vocab_size = 0) const;
 
-  /// Sum of the lengths of sequences [begin, end).
+  /// Sum of the lengths of sequences [begin, end). Raises Error (input) where one lies outside of the .bin
+  /// file or together they are longer than it, so that what is sized by the sum is bounded by the file.
   std::int64_t count_tokens(std::int64_t begin, std::int64_t end) const;
   /// Hash over lengths, offsets and sizes: what the sample order depends on.
   std::uint64_t fingerprint() const;

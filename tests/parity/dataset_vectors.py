@@ -1,6 +1,6 @@
 """Writes the stored vectors of tests/data/vectors/ with Megatron-Core's dataset code and numpy:
 
-    /usr/bin/python3 -m venv --system-site-packages VENV
+    /usr/bin/python3 -m venv VENV
     VENV/bin/pip install --no-deps --require-hashes -r tests/parity/requirements-datasets.txt
     VENV/bin/python tests/parity/dataset_vectors.py tests/data/vectors
 """

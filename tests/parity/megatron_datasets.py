@@ -1,5 +1,5 @@
-"""Megatron-Core's dataset code (the package megatron-core) without the rest of the package, whose import wants a
-recent PyTorch with CUDA. What the dataset modules take from the rest, a logger and a type name, is stood in for."""
+"""Megatron-Core's dataset code (the package megatron-core) without the rest of the package and without PyTorch. The dataset
+modules compute with numpy and their own C++; what they name besides (a logger, base classes, types) is stood in for."""
 
 import importlib.metadata
 import importlib.util
@@ -30,11 +30,15 @@ def load():
     tokenizers.MegatronTokenizerBase = object
     sys.modules["megatron.core.tokenizers"] = tokenizers
 
-    import torch  # noqa: F401  (the dataset modules import it)
-    import torch.distributed as distributed
+    def module(name, **members):
+        result = types.ModuleType(name)
+        result.__dict__.update(members)
+        sys.modules[name] = result
+        return result
 
-    if not distributed.is_initialized():
-        distributed.get_rank = lambda *arguments: 0
+    data = module("torch.utils.data", Dataset=object)
+    distributed = module("torch.distributed", is_initialized=lambda: False, get_rank=lambda: 0)
+    module("torch", Tensor=object, utils=module("torch.utils", data=data), distributed=distributed)
     return importlib.metadata.version("megatron-core")
 
 
@@ -89,6 +93,7 @@ def splits(arguments):
 
 
 def sample(dataset, index):
-    """seq_length + 1 token numbers."""
-    item = dataset[index]
-    return item["tokens"].tolist() + item["labels"].tolist()[-1:]
+    """seq_length + 1 token numbers, before they are made tensors."""
+    if hasattr(dataset, "dataset_sample_index"):
+        return sample(dataset.datasets[dataset.dataset_index[index]], dataset.dataset_sample_index[index])
+    return dataset._query_document_sample_shuffle_indices(index)[0].tolist()
