@@ -1,9 +1,11 @@
 // megalith data prepare: text to token files, with the flags and file names of Megatron-LM's preprocess_data.
-#include <signal.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -94,10 +96,10 @@ class ProgressReport {
   }
   std::string live_line(const PrepareProgress& now) const {
     const double done = share(now);
-    const std::string tail = format(" {:5.1f} %  {}  {:.1f} MB/s  {} docs  {} tokens  ETA {}", done * 100,
-                                    bytes_text(static_cast<double>(now.text_bytes)),
-                                    static_cast<double>(now.text_bytes) / elapsed() / 1e6, now.documents,
-                                    now.tokens, time_text(remaining(now)));
+    std::string tail = format(" {:5.1f} %  {}  {:.1f} MB/s  {} docs  {} tokens  ETA {}", done * 100,
+                              bytes_text(static_cast<double>(now.text_bytes)),
+                              static_cast<double>(now.text_bytes) / elapsed() / 1e6, now.documents,
+                              now.tokens, time_text(remaining(now)));
     const int width = std::clamp(log_.width() - static_cast<int>(tail.size()) - 3, 0, 40);
     if (width < 5) return tail;
     const auto filled = static_cast<std::size_t>(done * width);

@@ -1,9 +1,8 @@
 // Notices Ctrl-C and SIGTERM without a signal handler, so without global state.
 #pragma once
 
-#include <signal.h>
-
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 namespace megalith {

@@ -37,6 +37,7 @@ class Pipeline {
     progress.total_bytes = reader_.total_bytes();
     const TokenStorage storage = storage_for_vocabulary(tokenizer_.vocab_size());
     std::vector<std::unique_ptr<IndexedDatasetBuilder>> builders;
+    builders.reserve(options_.keys.size());
     for (const std::string& key : options_.keys) {
       builders.push_back(
           std::make_unique<IndexedDatasetBuilder>(prepared_name(options_.output_prefix, key), storage));
@@ -56,6 +57,7 @@ class Pipeline {
     };
     std::vector<std::jthread> workers;
     const Stopper stopper{*this};
+    workers.reserve(static_cast<std::size_t>(options_.workers));
     for (int i = 0; i < options_.workers; ++i) workers.emplace_back([this] { work(); });
     while (true) {
       std::unique_ptr<Result> result;

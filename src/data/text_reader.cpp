@@ -3,7 +3,6 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -88,15 +87,14 @@ void TextReader::too_long(std::uint64_t line) const {
 bool TextReader::next_line(std::string_view& line) {
   while (true) {
     searched_ = std::max(searched_, place_);
-    const char* start = buffer_.data() + searched_;
-    const auto* end = static_cast<const char*>(std::memchr(start, '\n', buffer_.size() - searched_));
-    if (end != nullptr || (ended_ && place_ < buffer_.size())) {
-      const std::size_t stop =
-          end == nullptr ? buffer_.size() : static_cast<std::size_t>(end - buffer_.data());
+    const std::size_t end = buffer_.find('\n', searched_);
+    const bool found = end != std::string::npos;
+    if (found || (ended_ && place_ < buffer_.size())) {
+      const std::size_t stop = found ? end : buffer_.size();
       ++line_;
       if (stop - place_ > options_.max_document_bytes) too_long(line_);
       line = std::string_view(buffer_).substr(place_, stop - place_);
-      place_ = searched_ = end == nullptr ? stop : stop + 1;
+      place_ = searched_ = found ? stop + 1 : stop;
       return true;
     }
     if (ended_) return false;
