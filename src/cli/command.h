@@ -50,5 +50,8 @@ std::unique_ptr<Command> make_data_order_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_completion_command();
 std::unique_ptr<Command> make_docs_command();
+std::unique_ptr<Command> make_tokenizer_train_command();
+std::unique_ptr<Command> make_tokenizer_encode_command();
+std::unique_ptr<Command> make_tokenizer_decode_command();
 
 }  // namespace megalith

@@ -9,6 +9,9 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_data_prepare_command());
   commands.push_back(make_data_inspect_command());
   commands.push_back(make_data_order_command());
+  commands.push_back(make_tokenizer_train_command());
+  commands.push_back(make_tokenizer_encode_command());
+  commands.push_back(make_tokenizer_decode_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_completion_command());
   commands.push_back(make_docs_command());
