@@ -1,0 +1,24 @@
+// tokenizer.json: any bytes give a tokenizer or an Error (input); what was read encodes and decodes, and is
+// written so that it reads back the same.
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "data/bpe_files.h"
+#include "data/bpe_tokenizer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace megalith;
+  static const CharacterClasses classes = CharacterClasses::load();
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try {
+    const BpeVocabulary vocabulary = parse_tokenizer_json(text, "tokenizer.json");
+    const BpeVocabulary again = parse_tokenizer_json(tokenizer_json_text(vocabulary), "again");
+    const BpeTokenizer tokenizer(vocabulary, classes);
+    if (again.fingerprint() != tokenizer.fingerprint()) std::abort();
+    if (tokenizer.decode(tokenizer.encode(text, true)) != text) std::abort();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input) std::abort();
+  }
+  return 0;
+}
