@@ -45,6 +45,7 @@ struct CommandWords {
 
 std::vector<CommandWords> words_of(const std::vector<std::unique_ptr<Command>>& commands) {
   std::vector<CommandWords> all;
+  all.reserve(commands.size());
   for (const auto& command : commands)
     all.push_back({command->name(), command->summary(), schema_of(*command)});
   return all;

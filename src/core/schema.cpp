@@ -34,7 +34,8 @@ void Schema::section(std::string name, std::string description) {
   sections_.emplace_back(std::move(name), std::move(description));
 }
 
-Setting& Schema::add(std::string name, SettingField field, SettingValue default_value, std::string help) {
+Setting& Schema::add(std::string name, SettingField field, const SettingValue& default_value,
+                     std::string help) {
   MEGALITH_ASSERT(find(name) == nullptr, format("two settings of the name {}", name));
   const SettingValue like = field_value(field);
   SettingValue value = like;
@@ -195,7 +196,7 @@ void Schema::store(Setting& key, std::span<const std::string> words, SettingOrig
   SettingValue value;
   std::string rule;
   if (read_setting_value(words, key.default_value_, value, rule)) {
-    store_value(key, std::move(value), origin, place, intake);
+    store_value(key, value, origin, place, intake);
     return;
   }
   key.faulty_ = true;
@@ -207,8 +208,8 @@ void Schema::store(Setting& key, std::span<const std::string> words, SettingOrig
   intake.errors.push_back(shown ? format("{}: {}", place, rule) : format("{} {}: {}", place, typed, rule));
 }
 
-void Schema::store_value(Setting& key, SettingValue value, SettingOrigin origin, const std::string& place,
-                         SchemaIntake& intake) {
+void Schema::store_value(Setting& key, const SettingValue& value, SettingOrigin origin,
+                         const std::string& place, SchemaIntake& intake) {
   assign_field(key.field_, value);
   key.origin_ = origin;
   key.origin_place_ = place;

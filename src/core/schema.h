@@ -132,7 +132,7 @@ class Schema {
   /// Following keys belong to this TOML section.
   void section(std::string name, std::string description);
   /// Binds a field and sets it to its default. `default_value` has the field's type. Keys are unique.
-  Setting& add(std::string name, SettingField field, SettingValue default_value, std::string help);
+  Setting& add(std::string name, SettingField field, const SettingValue& default_value, std::string help);
   /// `count` positional arguments ("RUN..."): at least `minimum`, at most `maximum`.
   void positional(std::vector<std::string>& field, std::string metavar, std::string help, std::size_t minimum,
                   std::size_t maximum);
@@ -192,8 +192,8 @@ class Schema {
   void read_config_key(const struct ConfigEntry& entry, SchemaIntake& intake);
   void store(Setting& setting, std::span<const std::string> words, SettingOrigin origin,
              const std::string& place, SchemaIntake& intake);
-  void store_value(Setting& setting, SettingValue value, SettingOrigin origin, const std::string& place,
-                   SchemaIntake& intake);
+  void store_value(Setting& setting, const SettingValue& value, SettingOrigin origin,
+                   const std::string& place, SchemaIntake& intake);
   void apply_foreign(const ForeignFlag& flag, const std::string& place, const std::string& value,
                      SchemaIntake& intake) const;
   std::vector<std::string> all_names() const;

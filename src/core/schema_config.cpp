@@ -113,7 +113,7 @@ void Schema::read_config_key(const ConfigEntry& entry, SchemaIntake& intake) {
         std::holds_alternative<std::vector<std::string>>(key->default_value_)) {
       std::vector<std::string> texts;
       for (const std::int64_t number : *integers) texts.push_back(format("{}", number));
-      store_value(*key, std::move(texts), SettingOrigin::file, entry.place, intake);
+      store_value(*key, texts, SettingOrigin::file, entry.place, intake);
       return;
     }
     key->faulty_ = true;
@@ -130,7 +130,7 @@ void Schema::read_config_key(const ConfigEntry& entry, SchemaIntake& intake) {
                                                  entry.place.substr(0, entry.place.find(':'))) {
     complain(format("{}: is set a second time; the first stands at {}", entry.key, key->origin_place_));
   }
-  store_value(*key, std::move(value), SettingOrigin::file, entry.place, intake);
+  store_value(*key, value, SettingOrigin::file, entry.place, intake);
 }
 
 }  // namespace megalith

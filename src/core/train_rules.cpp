@@ -41,7 +41,7 @@ class Resolver {
   template <typename T>
   void derive(std::string_view name, T& field, T value, bool keep = false) {
     if (schema_.given(name) && field != T{}) return;
-    field = value;
+    field = std::move(value);
     schema_.mark_derived(name, keep);
   }
 
