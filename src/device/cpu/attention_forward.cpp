@@ -14,6 +14,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/attention_forward.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 // After highway.h, which sets the target up.
 #include "device/cpu/simd_attention.h"
@@ -58,6 +59,17 @@ struct ForwardTile {
         rescale(row_sum + attention_tile_rows) {}
 };
 
+/// Asks for a row some keys ahead: rows of one head lie a page or more apart, where hardware does not look ahead.
+template <typename T>
+HWY_INLINE void prefetch_key(const AttentionLayout& layout, const Tensor& tensor, std::int64_t sequence,
+                             std::int64_t group, std::int64_t key, KeyRange keys) {
+  constexpr std::int64_t distance = 12;
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  if (key + distance >= keys.last) return;
+  const T* row = pointer_to<T>(tensor) + layout.key_offset(tensor, sequence, key + distance, group);
+  for (std::int64_t i = 0; i < layout.head_size(); i += line) hwy::Prefetch(row + i);
+}
+
 /// scores[key][row] = queries[row] . key, keys read where they lie.
 template <typename T>
 void few_row_scores(const AttentionLayout& layout, const AttentionArgs& args, const ForwardTile& tile,
@@ -66,6 +78,7 @@ void few_row_scores(const AttentionLayout& layout, const AttentionArgs& args, co
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t size = layout.head_size();
   for (std::int64_t key = keys.first; key < keys.last; ++key) {
+    prefetch_key<T>(layout, args.key, sequence, group, key, keys);
     const T* from = pointer_to<T>(args.key) + layout.key_offset(args.key, sequence, key, group);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float* query = tile.queries + row * tile.width;
@@ -89,6 +102,7 @@ void few_row_sums(const AttentionLayout& layout, const AttentionArgs& args, cons
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t size = layout.head_size();
   for (std::int64_t key = keys.first; key < keys.last; ++key) {
+    prefetch_key<T>(layout, args.value, sequence, group, key, keys);
     const T* from = pointer_to<T>(args.value) + layout.key_offset(args.value, sequence, key, group);
     for (std::int64_t row = 0; row < rows; ++row) {
       const float weight = tile.scores[(key - keys.first) * attention_tile_rows + row];
