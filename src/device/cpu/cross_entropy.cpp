@@ -1,5 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/cross_entropy.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -52,6 +53,9 @@ float exponential_sum(const T* logits, std::size_t count, float max) {
   auto sum1 = hn::Zero(d);
   std::size_t i = 0;
   for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    // The next block comes from memory while this one is worked on.
+    hwy::Prefetch(logits + i + block);
+    hwy::Prefetch(logits + i + lanes + block);
     sum0 = hn::Add(sum0, simd::exp_nonpositive(d, hn::Sub(simd::load(d, logits + i), maxima)));
     sum1 = hn::Add(sum1, simd::exp_nonpositive(d, hn::Sub(simd::load(d, logits + i + lanes), maxima)));
   }
