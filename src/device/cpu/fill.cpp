@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstring>
 
 #include "device/check.h"
@@ -14,9 +17,8 @@ constexpr std::int64_t grain = 32768;
 template <typename T>
 void fill_runs(ThreadTeam& team, const Tensor& to, T value) {
   T* const base = pointer_to<T>(to);
-  T zero{};
-  std::memset(static_cast<void*>(&zero), 0, sizeof(T));
-  const bool all_bits_zero = std::memcmp(&value, &zero, sizeof(T)) == 0;
+  using Bits = std::array<std::byte, sizeof(T)>;
+  const bool all_bits_zero = std::bit_cast<Bits>(value) == Bits{};
   StridedRuns<1>({to}).run(team, grain, [&](const std::array<std::int64_t, 1>& offsets, std::int64_t length) {
     T* const start = base + offsets[0];
     // memset writes large blocks without reading them first.
