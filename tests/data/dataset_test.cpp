@@ -18,9 +18,6 @@ using testing::HasSubstr;
 
 class DatasetTest : public testing::Test {
  protected:
-  DatasetTest() : messages_(std::tmpfile()), log_(messages_) {}
-  ~DatasetTest() override { std::fclose(messages_); }
-
   DatasetOptions options(std::vector<std::string> data_path) const {
     DatasetOptions result;
     result.data_path = std::move(data_path);
@@ -39,12 +36,6 @@ class DatasetTest : public testing::Test {
     ADD_FAILURE() << "no error";
     return {};
   }
-  std::string said() {
-    std::string text(static_cast<std::size_t>(std::ftell(messages_)), '\0');
-    std::rewind(messages_);
-    text.resize(std::fread(text.data(), 1, text.size(), messages_));
-    return text;
-  }
   /// `count` documents of `length` tokens, numbered through.
   std::string make(const std::string& name, int count, int length) {
     test::Documents documents;
@@ -58,8 +49,8 @@ class DatasetTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::FILE* messages_;
-  Log log_;
+  test::RecordingLog recording_;
+  Log& log_ = recording_.log();
 };
 
 TEST_F(DatasetTest, DataShorterThanASampleIsRefused) {
@@ -83,7 +74,7 @@ TEST_F(DatasetTest, AnEmptyTestSetIsOnlyAWarning) {
   const DatasetSplits splits = build_datasets(settings, log_);
   EXPECT_NE(splits.train, nullptr);
   EXPECT_EQ(splits.test, nullptr);
-  EXPECT_THAT(said(), HasSubstr("no test set"));
+  EXPECT_THAT(recording_.said(), HasSubstr("no test set"));
 }
 
 TEST_F(DatasetTest, BadBlendsAreRefused) {
@@ -187,7 +178,7 @@ TEST_F(DatasetTest, AReadOnlyCacheFolderIsOnlyANote) {
   test::spill(folder_ / "file", "not a folder");
   settings.data_cache_path = folder_ / "file";
   EXPECT_NE(build_datasets(settings, log_).train, nullptr);
-  EXPECT_THAT(said(), HasSubstr("not cached"));
+  EXPECT_THAT(recording_.said(), HasSubstr("not cached"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "tests/data/support/dataset_files.h"
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -19,6 +18,20 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+}
+
+RecordingLog::RecordingLog() : stream_(std::tmpfile()), log_(stream_) {}
+
+RecordingLog::~RecordingLog() {
+  std::fclose(stream_);  // NOLINT(cppcoreguidelines-owning-memory): the owner of a C stream is this class
+}
+
+std::string RecordingLog::said() {
+  std::fflush(stream_);
+  std::string text(static_cast<std::size_t>(std::ftell(stream_)), '\0');
+  if (std::fseek(stream_, 0, SEEK_SET) != 0) return {};
+  text.resize(std::fread(text.data(), 1, text.size(), stream_));
+  return text;
 }
 
 void write_dataset(const std::string& prefix, const Documents& documents) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/log.h"
 #include "data/tokenizer.h"
 
 namespace megalith::test {
@@ -24,6 +26,23 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// A Log that writes into a file without a name.
+class RecordingLog {
+ public:
+  RecordingLog();
+  ~RecordingLog();
+  RecordingLog(const RecordingLog&) = delete;
+  RecordingLog& operator=(const RecordingLog&) = delete;
+
+  Log& log() { return log_; }
+  /// All that was said so far.
+  std::string said();
+
+ private:
+  std::FILE* stream_;
+  Log log_;
 };
 
 /// Documents of sequences of tokens.
