@@ -67,6 +67,11 @@ ParameterStore::ParameterStore(Device& device, ParameterTable table, bool with_g
   for (int row = 0; row < table_.size(); ++row) {
     if (owner(row) == row) owning_rows_.push_back(row);
   }
+  // Padding takes part in matrix products, so it must be finite from the start, whoever fills the rest.
+  for (const int row : owning_rows_) {
+    const Tensor& weight = masters_[index(row)];
+    if (table_[row].shards.held_count() < weight.count()) device_.fill(QueueKind::compute, weight, 0.0);
+  }
 }
 
 int ParameterStore::row(std::string_view name) const {
@@ -94,7 +99,6 @@ Tensor ParameterStore::held(const Tensor& local, int row) const {
 void ParameterStore::initialize_row(int row, std::uint64_t seed) {
   const Parameter& parameter = table_[row];
   const Tensor& weight = masters_[index(row)];
-  device_.fill(QueueKind::compute, weight, 0.0);
   if (parameter.init.kind == InitRule::Kind::constant) {
     device_.fill(QueueKind::compute, held(weight, row), parameter.init.value);
     return;

@@ -15,18 +15,10 @@
 
 namespace megalith {
 
-/// A logical tensor and the part of it in this rank's memory: what a checkpoint stores.
-struct LogicalTensor {
-  std::string name;
-  Shape logical_shape;
-  std::vector<ShardPiece> pieces;
-  Tensor local;
-};
-
 class ParameterStore {
  public:
-  /// Weights and gradients start undefined; call initialize() or load a checkpoint. The table is copied.
-  /// Raises Error (environment) where the memory does not suffice.
+  /// Weights and gradients start undefined, padding as 0; call initialize() or load a checkpoint. The table
+  /// is copied. Raises Error (environment) where the memory does not suffice.
   ParameterStore(Device& device, ParameterTable table, bool with_gradients = true);
 
   const ParameterTable& table() const { return table_; }

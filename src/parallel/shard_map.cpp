@@ -2,6 +2,14 @@
 
 namespace megalith {
 
+Tensor view_of_box(Tensor whole, const Box& box) {
+  for (int dim = 0; dim < box.extent.rank(); ++dim) {
+    const std::int64_t begin = box.offset[static_cast<std::size_t>(dim)];
+    whole = whole.sliced(dim, begin, begin + box.extent[dim]);
+  }
+  return whole;
+}
+
 ShardMap ShardMap::whole(const Shape& logical_shape, std::int64_t stored_rows) {
   ShardMap map;
   map.logical_shape = logical_shape;

@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/shape.h"
+#include "core/tensor.h"
 
 namespace megalith {
 
@@ -25,6 +27,9 @@ struct ShardPiece {
   Box local;
 };
 
+/// The part of a tensor that a box describes, strides kept.
+Tensor view_of_box(Tensor whole, const Box& box);
+
 /// What one rank holds of one parameter. `local_shape` may be larger than the pieces cover: the rest is
 /// storage padding (rows of a padded vocabulary), which is never initialised from the seed, checkpointed or
 /// counted.
@@ -39,6 +44,14 @@ struct ShardMap {
 
   /// Logical elements held here.
   std::int64_t held_count() const;
+};
+
+/// One logical tensor and the part of it that lies in this rank's device memory: what a checkpoint stores.
+struct LogicalTensor {
+  std::string name;  ///< "decoder.layers.0....weight", "optimizer.exp_avg.decoder..."
+  Shape logical_shape;
+  std::vector<ShardPiece> pieces;  ///< which boxes, and where they lie in `local`
+  Tensor local;                    ///< contiguous, at least as large as the pieces
 };
 
 }  // namespace megalith
