@@ -1,0 +1,148 @@
+#include "train/batch_reader.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace megalith {
+namespace {
+
+constexpr std::size_t tensor_alignment = 64;
+
+// Where each tensor of a microbatch starts in one block of memory.
+struct BatchPlaces {
+  BatchPlaces(const GptConfig& config, std::int64_t micro_batch, bool with_documents) {
+    const auto rows = static_cast<std::size_t>(micro_batch * config.sequence);
+    const auto sequences = static_cast<std::size_t>(micro_batch);
+    tokens = place(rows * sizeof(Token));
+    targets = place(rows * sizeof(Token));
+    positions = place(rows * sizeof(std::int32_t));
+    mask = place(rows * size_of(config.sum()));
+    samples = place(sequences * sizeof(std::int64_t));
+    documents = place(with_documents ? (rows + sequences) * sizeof(std::int32_t) : 0);
+    loss = place(sizeof(double));
+    scale = place(sizeof(double));
+  }
+
+  std::size_t tokens = 0;
+  std::size_t targets = 0;
+  std::size_t positions = 0;
+  std::size_t mask = 0;
+  std::size_t samples = 0;
+  std::size_t documents = 0;
+  std::size_t loss = 0;
+  std::size_t scale = 0;
+  std::size_t end = 0;
+
+ private:
+  std::size_t place(std::size_t bytes) {
+    const std::size_t start = end;
+    end = (start + bytes + tensor_alignment - 1) / tensor_alignment * tensor_alignment;
+    return start;
+  }
+};
+
+void add_sample(HostBatch& batch, std::span<const Token> tokens, const DocumentRules& rules) {
+  const auto sequence = static_cast<std::int64_t>(tokens.size()) - 1;
+  std::int32_t position = 0;
+  std::vector<std::int32_t> boundaries{0};
+  for (std::int64_t i = 0; i < sequence; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    const bool is_eod = rules.eod >= 0 && tokens[index] == rules.eod;
+    batch.tokens.push_back(tokens[index]);
+    batch.targets.push_back(tokens[index + 1]);
+    batch.positions.push_back(position);
+    const bool counts = !(rules.eod_mask_loss && is_eod);
+    batch.loss_mask.push_back(counts ? 1.0 : 0.0);
+    batch.unmasked += counts ? 1 : 0;
+    position = rules.reset_position_ids && is_eod ? 0 : position + 1;
+    if (is_eod) boundaries.push_back(static_cast<std::int32_t>(i + 1));
+  }
+  if (rules.reset_attention_mask) {
+    boundaries.resize(static_cast<std::size_t>(sequence) + 1, static_cast<std::int32_t>(sequence));
+    batch.cu_seqlens.insert(batch.cu_seqlens.end(), boundaries.begin(), boundaries.end());
+  }
+}
+
+}  // namespace
+
+HostBatch read_batch(const SampleSource& source, std::int64_t first, std::int64_t count,
+                     std::int64_t sequence, const DocumentRules& rules) {
+  HostBatch batch;
+  std::vector<Token> tokens(static_cast<std::size_t>(sequence) + 1);
+  for (std::int64_t sample = first; sample < first + count; ++sample) {
+    source.read(sample, tokens);
+    add_sample(batch, tokens, rules);
+    batch.samples.push_back(sample);
+  }
+  return batch;
+}
+
+DeviceBatch::DeviceBatch(Device& device, const GptConfig& config, std::int64_t micro_batch,
+                         bool with_documents)
+    : device_(device), micro_batch_(micro_batch), sequence_(config.sequence), sum_(config.sum()) {
+  const BatchPlaces places(config, micro_batch, with_documents);
+  const std::int64_t rows = micro_batch * config.sequence;
+  memory_ = DeviceMemory(device, places.end);
+  batch_.tokens = memory_.tensor(DType::int32, {rows}, places.tokens);
+  batch_.targets = memory_.tensor(DType::int32, {rows}, places.targets);
+  batch_.positions = memory_.tensor(DType::int32, {rows}, places.positions);
+  batch_.loss_mask = memory_.tensor(sum_, {rows}, places.mask);
+  batch_.samples = memory_.tensor(DType::int64, {micro_batch}, places.samples);
+  if (with_documents)
+    batch_.cu_seqlens = memory_.tensor(DType::int32, {micro_batch, sequence_ + 1}, places.documents);
+  batch_.loss_sum = memory_.tensor(DType::float64, {1}, places.loss);
+  batch_.gradient_scale = memory_.tensor(DType::float64, {1}, places.scale);
+}
+
+std::size_t DeviceBatch::planned_bytes(const GptConfig& config, std::int64_t micro_batch,
+                                       bool with_documents) {
+  return BatchPlaces(config, micro_batch, with_documents).end;
+}
+
+const MicroBatch& DeviceBatch::load(const HostBatch& host, std::int64_t first) {
+  // Earlier copies may still be reading the staging memory.
+  device_.synchronize(QueueKind::compute);
+  const auto part = [&](const auto& from, std::int64_t row_size) {
+    return std::vector(from.begin() + first * row_size, from.begin() + (first + micro_batch_) * row_size);
+  };
+  tokens_ = part(host.tokens, sequence_);
+  targets_ = part(host.targets, sequence_);
+  positions_ = part(host.positions, sequence_);
+  samples_ = part(host.samples, 1);
+  mask_wide_ = part(host.loss_mask, sequence_);
+  device_.copy_to_device(QueueKind::compute, batch_.tokens, tokens_.data());
+  device_.copy_to_device(QueueKind::compute, batch_.targets, targets_.data());
+  device_.copy_to_device(QueueKind::compute, batch_.positions, positions_.data());
+  device_.copy_to_device(QueueKind::compute, batch_.samples, samples_.data());
+  if (sum_ == DType::float64) {
+    device_.copy_to_device(QueueKind::compute, batch_.loss_mask, mask_wide_.data());
+  } else {
+    mask_narrow_.assign(mask_wide_.begin(), mask_wide_.end());
+    device_.copy_to_device(QueueKind::compute, batch_.loss_mask, mask_narrow_.data());
+  }
+  if (batch_.cu_seqlens) {
+    cu_seqlens_ = part(host.cu_seqlens, sequence_ + 1);
+    device_.copy_to_device(QueueKind::compute, batch_.cu_seqlens, cu_seqlens_.data());
+  }
+  return batch_;
+}
+
+void DeviceBatch::set_gradient_scale(double scale) {
+  device_.synchronize(QueueKind::compute);
+  scale_ = scale;
+  device_.copy_to_device(QueueKind::compute, batch_.gradient_scale, &scale_);
+}
+
+void DeviceBatch::clear_loss_sum() {
+  device_.fill(QueueKind::compute, batch_.loss_sum, 0.0);
+}
+
+double DeviceBatch::loss_sum() {
+  double sum = 0;
+  device_.copy_to_host(QueueKind::compute, &sum, batch_.loss_sum);
+  device_.synchronize(QueueKind::compute);
+  return sum;
+}
+
+}  // namespace megalith

@@ -1,0 +1,36 @@
+// One iteration: read the global batch, run its microbatches forward and backward, update the weights. And
+// the same without backward, for evaluation.
+#pragma once
+
+#include <cstdint>
+
+#include "train/training_state.h"
+
+namespace megalith {
+
+struct StepResult {
+  double loss = 0;  ///< nats per unmasked token of the global batch; with mean-of-microbatch-means, that mean
+  double grad_norm = 0;
+  bool applied = false;  ///< false: loss or gradient not finite, weights unchanged
+  std::int64_t samples = 0;
+};
+
+struct StepRules {
+  DocumentRules documents;
+  std::int64_t sequence = 0;
+  std::int64_t micro_batch = 0;
+  /// true: sum over the unmasked tokens of the global batch / their count; false: Megatron-LM's mean over
+  /// microbatches of each one's mean.
+  bool per_token_loss = true;
+};
+
+/// Trains on samples [state.consumed_samples, + samples). Advances the scheduler where the step was applied;
+/// iteration and consumed samples are the caller's.
+StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
+                      const StepRules& rules);
+
+/// Mean loss over samples [first, first + iterations * samples), without dropout.
+double evaluate_loss(TrainingState& state, const SampleSource& source, std::int64_t first,
+                     std::int64_t iterations, std::int64_t samples, const StepRules& rules);
+
+}  // namespace megalith

@@ -1,0 +1,81 @@
+// The training loop. Read run() first: it is the whole life of a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/log.h"
+#include "core/options.h"
+#include "data/dataset.h"
+#include "data/tokenizer.h"
+#include "device/device.h"
+#include "train/reporter.h"
+#include "train/run_folder.h"
+#include "train/stop_request.h"
+#include "train/train_checkpoint.h"
+#include "train/train_step.h"
+#include "train/training_state.h"
+
+namespace megalith {
+
+/// Why a run ended.
+enum class RunEnd : std::uint8_t { finished, exit_interval, exit_duration, signal };
+
+struct RunResult {
+  RunEnd end = RunEnd::finished;
+  int signal = 0;
+  std::int64_t iteration = 0;
+  std::optional<double> validation_loss;  ///< of the last evaluation
+};
+
+class Trainer {
+ public:
+  /// `options` are resolved (core/train_schema.h) and outlive the trainer; `effective_config` is saved with
+  /// the run. Opens tokenizer and device, checks that everything fits, takes no memory yet.
+  Trainer(const TrainOptions& options, std::string effective_config, Log& log);
+  ~Trainer();
+
+  /// Prints what the run would be and need: model, memory, steps, data. Checks the data files. Takes no
+  /// device memory.
+  void dry_run();
+
+  /// Trains to the end or until asked to stop. Raises Error (training) where the loss is not finite and the
+  /// run does not skip such steps, (environment) where the last checkpoint could not be written.
+  RunResult run();
+
+ private:
+  void open_data();
+  void start();
+  void check_folder() const;
+  bool should_stop(RunResult& result) const;
+  void iterate();
+  void stop_at_bad_loss(const StepResult& result) const;
+  void evaluate();
+  void final_evaluation();
+  void print_samples();
+  void print_memory() const;
+  bool save();
+  std::int64_t train_samples() const;
+  std::int64_t valid_first_sample() const;
+
+  const TrainOptions& options_;
+  std::string effective_config_;
+  Log& log_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<Device> device_;
+  GptConfig config_;
+  NumMicrobatchesCalculator calculator_;
+  StepRules rules_;
+  DatasetSplits data_;
+  RunIdentity identity_;
+  std::optional<RunFolder> folder_;
+  std::unique_ptr<TrainingState> state_;
+  std::optional<Reporter> reporter_;
+  std::optional<double> validation_loss_;
+  std::int64_t saved_at_ = -1;
+  double started_seconds_ = 0;
+  int stop_signal_ = 0;
+};
+
+}  // namespace megalith
