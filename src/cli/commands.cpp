@@ -12,6 +12,10 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_tokenizer_train_command());
   commands.push_back(make_tokenizer_encode_command());
   commands.push_back(make_tokenizer_decode_command());
+  commands.push_back(make_train_command());
+  commands.push_back(make_generate_command());
+  commands.push_back(make_inspect_command());
+  commands.push_back(make_plot_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_completion_command());
   commands.push_back(make_docs_command());

@@ -1,0 +1,140 @@
+// megalith inspect: the parameter table of a checkpoint or a config, its memory and FLOPs.
+#include <algorithm>
+#include <cstdio>
+
+#include "checkpoint/checkpoint.h"
+#include "cli/command.h"
+#include "core/error.h"
+#include "core/train_schema.h"
+#include "model/gpt_config_json.h"
+#include "model/gpt_memory.h"
+#include "model/gpt_parameters.h"
+#include "optim/optimizer.h"
+#include "train/console_line.h"
+
+namespace megalith {
+namespace {
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 0x1p30) return format("{:.2f} GiB", bytes / 0x1p30);
+  if (bytes >= 0x1p20) return format("{:.2f} MiB", bytes / 0x1p20);
+  return format("{:.1f} KiB", bytes / 0x1p10);
+}
+
+std::string rule_text(const InitRule& rule) {
+  return rule.kind == InitRule::Kind::constant ? format("constant {:g}", rule.value)
+                                               : format("normal std {:.4g}", rule.deviation);
+}
+
+void print_table(const ParameterTable& table) {
+  std::size_t widest = 0;
+  for (const Parameter& row : table.rows()) widest = std::max(widest, row.name.size());
+  print(format("{:<{}}  {:>16}  {:>12}  {:>10}  {:<18} {}\n", "parameter", widest, "shape", "elements",
+               "dtype", "initialised", "weight decay"));
+  for (const Parameter& row : table.rows()) {
+    const bool is_shared =
+        row.tie_group >= 0 &&
+        &row != &*std::find_if(table.rows().begin(), table.rows().end(),
+                               [&](const Parameter& other) { return other.tie_group == row.tie_group; });
+    print(format("{:<{}}  {:>16}  {:>12}  {:>10}  {:<18} {}\n", row.name, widest,
+                 row.logical_shape.to_string(), row.logical_shape.count(), name_of(row.dtype),
+                 is_shared ? "shared" : rule_text(row.init), row.weight_decay_mult > 0 ? "yes" : "no"));
+  }
+}
+
+class InspectCommand : public Command {
+ public:
+  std::string name() const override { return "inspect"; }
+  std::string summary() const override {
+    return "Show the parameter table, memory and FLOPs of a checkpoint or config";
+  }
+
+  void declare(Schema& schema) override {
+    schema.positional(paths_, "[RUN]",
+                      "Run folder or iter_N folder; without one, the model that the settings describe", 0, 1);
+    schema.accept_config_file();
+    declare_train_settings(schema, options_, SettingsUse::describe);
+    schema.epilogue(
+        "Examples:\n  megalith inspect runs/bible\n  megalith inspect --config configs/gpt2-124m.toml\n");
+  }
+
+  int run(Schema& /*schema*/, Log& messages) override {
+    if (paths_.empty()) {
+      if (options_.vocab_size == 0) {
+        fail(ErrorKind::usage, "vocab_size",
+             "a model's size depends on its vocabulary; give --vocab-size (GPT-2: 50257)");
+      }
+      show_model(gpt_config(options_, options_.vocab_size));
+      return 0;
+    }
+    const CheckpointReader reader(paths_.front(), options_.ckpt_step);
+    show_checkpoint(reader);
+    const nlohmann::json model = reader.metadata().value("model", nlohmann::json());
+    if (model.is_null()) {
+      messages.warn(
+          "the checkpoint's metadata describes no model; its tensors are listed as they are stored");
+      return 0;
+    }
+    show_model(gpt_config_from_json(model, reader.folder().string()));
+    return 0;
+  }
+
+ private:
+  static void show_checkpoint(const CheckpointReader& reader) {
+    print(format("checkpoint {}: iteration {}\n", reader.folder().string(), reader.iteration()));
+    for (const char* name : {"consumed_train_samples", "program", "device", "tokenizer"}) {
+      const nlohmann::json value = reader.metadata().value(name, nlohmann::json());
+      if (value.is_null()) continue;
+      print(format("  {}: {}\n", name, value.is_string() ? value.get<std::string>() : value.dump()));
+    }
+    double weights = 0;
+    double moments = 0;
+    for (const StoredTensor& tensor : reader.tensors()) {
+      const double bytes =
+          static_cast<double>(tensor.shape.count()) * static_cast<double>(size_of(tensor.dtype));
+      (tensor.name.starts_with("optimizer.") ? moments : weights) += bytes;
+    }
+    print(format("  stored: {} tensors, weights {}, optimizer state {}\n\n", reader.tensors().size(),
+                 bytes_text(weights), bytes_text(moments)));
+  }
+
+  void show_model(const GptConfig& config) const {
+    const ParameterTable table = build_gpt_parameter_table(config);
+    print_table(table);
+    const std::int64_t micro_batch = std::max<std::int64_t>(1, options_.micro_batch_size);
+    const GptMemory memory =
+        gpt_memory(config, table, StageRange::whole(config), {micro_batch, 1, true, false});
+    const std::size_t optimizer = optimizer_bytes(table, OptimizerConfig{});
+    print(format("\n{} parameters ({})\n", table.parameter_count(),
+                 count_text(static_cast<double>(table.parameter_count()))));
+    print(
+        format("memory in training ({}, AdamW, microbatch {}): weights {}, compute copies {}, gradients {}, "
+               "optimizer {}, activations "
+               "{}; {} in all\n",
+               name_of(config.compute), micro_batch, bytes_text(static_cast<double>(memory.master_weights)),
+               bytes_text(static_cast<double>(memory.compute_copies)),
+               bytes_text(static_cast<double>(memory.gradients)), bytes_text(static_cast<double>(optimizer)),
+               bytes_text(static_cast<double>(memory.activations)),
+               bytes_text(static_cast<double>(memory.total() + optimizer))));
+    print(
+        format("model FLOPs per token at sequence {}: {:.4g} training, {:.4g} forward (causal attention "
+               "counted half, true vocabulary)\n",
+               config.sequence, training_flops(config, 1) / static_cast<double>(config.sequence),
+               forward_flops_per_token(config)));
+  }
+
+  std::vector<std::string> paths_;
+  TrainOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_inspect_command() {
+  return std::make_unique<InspectCommand>();
+}
+
+}  // namespace megalith
