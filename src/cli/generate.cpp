@@ -75,6 +75,7 @@ class GenerateCommand : public Command {
         .add("max_new_tokens", &options_.max_new_tokens, std::int64_t{128},
              "Most tokens to generate for each prompt")
         .at_least(0)
+        .alias("num_tokens_to_generate")
         .alias("out_seq_length");
     schema.add("greedy", &greedy_, false, "Always take the likeliest token");
     schema.add("temperature", &options_.sampling.temperature, 1.0, "Divides the logits; 0: greedy")

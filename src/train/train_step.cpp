@@ -45,7 +45,6 @@ StepResult train_step(TrainingState& state, const SampleSource& source, std::int
     if (!rules.per_token_loss) loss += state.batch.loss_sum() * scale;
   }
   if (rules.per_token_loss) loss = state.batch.loss_sum() * whole_scale;
-  state.store.add_tied_gradients();
 
   StepResult result;
   result.loss = loss;
