@@ -21,7 +21,7 @@ set(wrapped
     "zlib|core/|data/|train/|cli/"
     "xxhash|core/|checkpoint/"
     "png|cli/"
-    "nlohmann/|core/|optim/|data/|checkpoint/|plan/|generate/|eval/|train/|serve/|cli/"
+    "nlohmann/|core/|model/|optim/|data/|checkpoint/|plan/|generate/|eval/|train/|serve/|cli/"
     "mpi.h|comm/mpi/"
     "nccl|comm/nccl/"
     "cuda|device/cuda/|comm/nccl/"
