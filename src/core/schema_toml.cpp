@@ -1,8 +1,21 @@
 // The only file that knows the TOML library.
+#include <stdexcept>
+
+// Some malformed texts break the library's own assumptions, which are undefined behaviour in release builds:
+// they become exceptions here.
+namespace megalith {
+[[noreturn]] inline void toml_assumption_failed() {
+  throw std::logic_error("unexpected character");
+}
+}  // namespace megalith
+#undef NDEBUG
+#define TOML_ASSERT(condition) \
+  (static_cast<bool>(condition) ? static_cast<void>(0) : ::megalith::toml_assumption_failed())
 #define TOML_MAX_NESTED_VALUES 8
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "core/error.h"
@@ -81,7 +94,64 @@ bool lines_are_sane(const std::string& text, const std::string& path, std::vecto
                               dots_per_line));
       return false;
     }
+    // TOML allows none but tabs; some versions of the library stop the program at one beside a key.
+    for (std::size_t i = start; i < end; ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      const bool line_end = byte == '\r' && i + 1 == end;
+      if ((byte >= 0x20 && byte != 0x7f) || byte == '\t' || line_end) continue;
+      errors.push_back(format("{}:{}:{}: a control character (byte 0x{:02x}); a config is plain text", path,
+                              line, i - start + 1, byte));
+      return false;
+    }
     start = end + 1;
+  }
+  return true;
+}
+
+/// Index after the string that begins at `start`, which holds a quote.
+std::size_t skip_string(const std::string& text, std::size_t start) {
+  const char quote = text[start];
+  const std::string triple(3, quote);
+  const bool long_string = text.compare(start, 3, triple) == 0;
+  std::size_t i = start + (long_string ? 3 : 1);
+  while (i < text.size()) {
+    if (quote == '"' && text[i] == '\\') {
+      i += 2;
+    } else if (long_string ? text.compare(i, 3, triple) == 0 : text[i] == quote || text[i] == '\n') {
+      i += long_string ? 3 : 1;
+      while (long_string && i < text.size() && text[i] == quote) ++i;  // a text may end in quotes
+      return i;
+    } else {
+      ++i;
+    }
+  }
+  return text.size();
+}
+
+/// TOML allows letters beyond ASCII in strings and comments only; version 3.3 of the library has undefined
+/// behaviour for some elsewhere.
+bool is_ascii_outside_strings(const std::string& text, const std::string& path,
+                              std::vector<std::string>& errors) {
+  for (std::size_t i = text.starts_with("\xef\xbb\xbf") ? 3 : 0; i < text.size();) {
+    if (text[i] == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (text[i] == '"' || text[i] == '\'') {
+      const char before = i == 0 ? ' ' : text[i - 1];
+      if (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_' || before == '-' ||
+          before == '.' || before == '+') {
+        const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
+        errors.push_back(format("{}:{}: a quote inside a word; quote the whole value", path, line));
+        return false;
+      }
+      i = skip_string(text, i);
+    } else if (static_cast<unsigned char>(text[i]) >= 0x80) {
+      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
+      errors.push_back(
+          format("{}:{}: a letter beyond ASCII outside quotes; quote the key or value", path, line));
+      return false;
+    } else {
+      ++i;
+    }
   }
   return true;
 }
@@ -95,7 +165,7 @@ std::vector<ConfigEntry> parse_toml_entries(const std::string& text, const std::
     errors.push_back(format("{}: {} bytes; a config has at most {}", path, text.size(), config_limit));
     return entries;
   }
-  if (!lines_are_sane(text, path, errors)) return entries;
+  if (!lines_are_sane(text, path, errors) || !is_ascii_outside_strings(text, path, errors)) return entries;
   try {
     const toml::table root = toml::parse(std::string_view(text), std::string_view(path));
     for (const auto& [key, node] : root) {
@@ -120,6 +190,9 @@ std::vector<ConfigEntry> parse_toml_entries(const std::string& text, const std::
   } catch (const toml::parse_error& error) {
     errors.push_back(
         format("{}: not valid TOML: {}", place_of(path, error.source()), std::string(error.description())));
+    entries.clear();
+  } catch (const std::logic_error& error) {
+    errors.push_back(format("{}: not valid TOML: {}", path, error.what()));
     entries.clear();
   }
   // The library's tables are sorted by name; people read files from top to bottom.
