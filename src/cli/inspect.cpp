@@ -56,7 +56,7 @@ class InspectCommand : public Command {
   void declare(Schema& schema) override {
     schema.positional(paths_, "[RUN]",
                       "Run folder or iter_N folder; without one, the model that the settings describe", 0, 1);
-    schema.accept_config_file();
+    schema.positional_replaces_settings();
     declare_train_settings(schema, options_, SettingsUse::describe);
     schema.epilogue(
         "Examples:\n  megalith inspect runs/bible\n  megalith inspect --config configs/gpt2-124m.toml\n");

@@ -31,7 +31,6 @@ class TrainCommand : public Command {
   std::string summary() const override { return "Train a GPT on prepared data"; }
 
   void declare(Schema& schema) override {
-    schema.accept_config_file();
     declare_train_settings(schema, options_);
     schema.epilogue(
         "The run folder (--save, else a fresh one under runs/) receives config.toml, metrics.jsonl, "

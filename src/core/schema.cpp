@@ -70,6 +70,8 @@ void Schema::foreign_flags(std::vector<ForeignFlag> flags) {
   foreign_flags_.insert(foreign_flags_.end(), flags.begin(), flags.end());
 }
 
+void Schema::positional_replaces_settings() { positional_replaces_settings_ = true; }
+
 void Schema::check(std::function<void(std::vector<std::string>& errors)> rule) {
   checks_.push_back(std::move(rule));
 }
@@ -156,7 +158,9 @@ void Schema::parse(std::span<const std::string> arguments, std::vector<std::stri
   for (const std::string& file : intake.config_files) read_config_file(file, intake);
   read_flags(arguments, intake);
 
+  const bool is_replaced = positional_replaces_settings_ && !intake.words.empty();
   for (const auto& key : settings_) {
+    if (is_replaced) break;
     if (key->required_ && key->origin_ == SettingOrigin::by_default && !key->faulty_) {
       key->faulty_ = true;
       std::string how =
@@ -176,7 +180,9 @@ void Schema::parse(std::span<const std::string> arguments, std::vector<std::stri
     }
     *positional_field_ = std::move(intake.words);
   }
-  for (const auto& rule : checks_) rule(intake.errors);
+  for (const auto& rule : checks_) {
+    if (!is_replaced) rule(intake.errors);
+  }
   for (const auto& [reason, places] : intake.without_effect) {
     const bool several = places.find(", ") != std::string::npos;
     notes.push_back(format("{} {} no effect here: {}", places, several ? "have" : "has", reason));

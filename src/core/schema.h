@@ -140,6 +140,9 @@ class Schema {
   void accept_config_file();
   /// Flags that are accepted without effect (said once) or refused with a reason.
   void foreign_flags(std::vector<ForeignFlag> flags);
+  /// With positional arguments, required keys may be missing and the rules of check() are not applied: the
+  /// words say what the keys would have said.
+  void positional_replaces_settings();
   /// Called after all values are in; adds its complaints (each "key: value: rule; what to do") to the list.
   void check(std::function<void(std::vector<std::string>& errors)> rule);
   /// Paragraphs and examples below the help text.
@@ -213,6 +216,7 @@ class Schema {
   std::string positional_help_;
   std::size_t positional_minimum_ = 0;
   std::size_t positional_maximum_ = 0;
+  bool positional_replaces_settings_ = false;
   bool accepts_config_file_ = false;
 };
 
