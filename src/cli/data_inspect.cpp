@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/tokenizer_flags.h"
 #include "core/error.h"
 #include "data/indexed_dataset.h"
 
@@ -81,29 +82,7 @@ class DataInspectCommand : public Command {
         .at_least(1);
     schema.add("verify", &verify_, true,
                "Read everything and check sizes, offsets and the range of the tokens");
-    schema.section("tokenizer",
-                   "How to decode; without one, token numbers are shown and their range is not checked");
-    schema
-        .add("tokenizer_type", &tokenizer_options_.tokenizer_type, std::string(),
-             "GPT2BPETokenizer, HuggingFaceTokenizer or NullTokenizer")
-        .metavar("TYPE");
-    schema
-        .add("vocab_file", &tokenizer_options_.vocab_file, std::string(), "vocab.json of a GPT2BPETokenizer")
-        .metavar("FILE")
-        .completes_file();
-    schema
-        .add("merge_file", &tokenizer_options_.merge_file, std::string(), "merges.txt of a GPT2BPETokenizer")
-        .metavar("FILE")
-        .completes_file();
-    schema
-        .add("tokenizer_model", &tokenizer_options_.tokenizer_model, std::string(),
-             "tokenizer.json of a HuggingFaceTokenizer, or the folder that holds it")
-        .metavar("FILE")
-        .completes_file();
-    schema
-        .add("vocab_size", &tokenizer_options_.vocab_size, std::int64_t{0},
-             "Vocabulary to check the tokens against where no tokenizer is given")
-        .at_least(0);
+    declare_tokenizer_flags(schema, tokenizer_options_);
     schema.epilogue(
         "Exit status 3 where a file is damaged. Example:\n"
         "  megalith data inspect corpus_text_document --tokenizer-type GPT2BPETokenizer \\\n"
@@ -111,7 +90,7 @@ class DataInspectCommand : public Command {
   }
 
   int run(Schema& /*schema*/, Log& messages) override {
-    if (!tokenizer_options_.tokenizer_type.empty()) tokenizer_ = load_tokenizer(tokenizer_options_);
+    if (names_tokenizer(tokenizer_options_)) tokenizer_ = load_chosen_tokenizer(tokenizer_options_);
     bool sound = true;
     for (const std::string& path : paths_) {
       try {

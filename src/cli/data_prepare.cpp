@@ -12,15 +12,16 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/interrupt.h"
+#include "cli/tokenizer_flags.h"
 #include "core/error.h"
+#include "core/stop_request.h"
 #include "data/indexed_dataset.h"
 #include "data/prepare.h"
 
 namespace megalith {
 namespace {
 
-constexpr int exit_interrupted = 130;
+constexpr int signal_status = 128;
 
 std::string bytes_text(double bytes) {
   const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
@@ -151,25 +152,7 @@ class DataPrepareCommand : public Command {
         .at_least(1)
         .at_most(double{std::int64_t{1} << 34});
 
-    schema.section("tokenizer", "How to tokenize");
-    schema
-        .add("tokenizer_type", &tokenizer_.tokenizer_type, std::string(),
-             "GPT2BPETokenizer, HuggingFaceTokenizer or NullTokenizer")
-        .required()
-        .metavar("TYPE");
-    schema.add("vocab_file", &tokenizer_.vocab_file, std::string(), "vocab.json of a GPT2BPETokenizer")
-        .metavar("FILE")
-        .completes_file();
-    schema.add("merge_file", &tokenizer_.merge_file, std::string(), "merges.txt of a GPT2BPETokenizer")
-        .metavar("FILE")
-        .completes_file();
-    schema
-        .add("tokenizer_model", &tokenizer_.tokenizer_model, std::string(),
-             "tokenizer.json of a HuggingFaceTokenizer, or the folder that holds it")
-        .metavar("FILE")
-        .completes_file();
-    schema.add("vocab_size", &tokenizer_.vocab_size, std::int64_t{0}, "Vocabulary of a NullTokenizer")
-        .at_least(0);
+    declare_tokenizer_flags(schema, tokenizer_);
     schema.add("append_eod", &append_eod_, false, "Append the end-of-document token to each document");
 
     schema.section("output", "What to write");
@@ -214,8 +197,8 @@ class DataPrepareCommand : public Command {
 
   int run(Schema& /*schema*/, Log& messages) override {
     // Before any thread exists, so that every thread leaves these signals to this object.
-    const InterruptWatch interrupt;
-    const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(tokenizer_);
+    const StopRequest stop;
+    const std::unique_ptr<Tokenizer> tokenizer = load_chosen_tokenizer(tokenizer_);
     const PrepareOptions options = prepare_options();
     for (const std::string& key : options.keys) {
       const std::string prefix = prepared_name(options.output_prefix, key);
@@ -242,13 +225,13 @@ class DataPrepareCommand : public Command {
         options, *tokenizer,
         [&](const PrepareProgress& now) {
           report.update(now);
-          return !interrupt.interrupted();
+          return stop.signal() == 0;
         },
         result);
     messages.clear_progress();
     if (!whole) {
       messages.line(format("Interrupted after {} documents; nothing was written.", result.documents));
-      return exit_interrupted;
+      return signal_status + stop.signal();
     }
     summarize(options, result, report.elapsed(), messages);
     return 0;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/tokenizer_settings.h"
+#include "cli/tokenizer_flags.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "generate/generator.h"
@@ -62,7 +62,7 @@ class GenerateCommand : public Command {
         .metavar("DIR")
         .completes_file();
     schema.add("ckpt_step", &ckpt_step_, std::int64_t{0}, "Iteration to load; 0: the newest").at_least(0);
-    declare_tokenizer_settings(schema, tokenizer_);
+    declare_tokenizer_flags(schema, tokenizer_);
     schema.section("prompts", "What to continue");
     schema.add("prompt", &prompts_, std::vector<std::string>{}, "Prompts; each value is one").metavar("TEXT");
     schema
@@ -126,7 +126,8 @@ class GenerateCommand : public Command {
       fail(ErrorKind::usage, "bf16", "the {} device does not compute in {}", device->name(),
            name_of(compute));
     }
-    const LoadedModel model = load_model(*device, load_, ckpt_step_, compute, tokenizer_);
+    const LoadedModel model =
+        load_model(*device, load_, ckpt_step_, compute, with_tokenizer_type(tokenizer_));
     if (!model.tokenizer) {
       fail(ErrorKind::usage, "generate",
            "the checkpoint names no tokenizer; give --tokenizer-type and its files");

@@ -26,10 +26,18 @@ void declare_tokenizer_flags(Schema& schema, TokenizerOptions& options) {
            "tokenizer.json of a HuggingFaceTokenizer, or the folder that holds it")
       .metavar("PATH")
       .completes_file();
-  schema.add("vocab_size", &options.vocab_size, std::int64_t{0}, "numbers of a NullTokenizer").at_least(0);
+  schema
+      .add("vocab_size", &options.vocab_size, std::int64_t{0},
+           "numbers of a NullTokenizer; without a tokenizer, what token numbers are checked against")
+      .at_least(0);
 }
 
-std::unique_ptr<Tokenizer> load_chosen_tokenizer(TokenizerOptions options) {
+bool names_tokenizer(const TokenizerOptions& options) {
+  return !options.tokenizer_type.empty() || !options.vocab_file.empty() || !options.merge_file.empty() ||
+         !options.tokenizer_model.empty();
+}
+
+TokenizerOptions with_tokenizer_type(TokenizerOptions options) {
   if (options.tokenizer_type.empty()) {
     const bool pair = !options.vocab_file.empty() || !options.merge_file.empty();
     if (pair && !options.tokenizer_model.empty()) {
@@ -40,7 +48,11 @@ std::unique_ptr<Tokenizer> load_chosen_tokenizer(TokenizerOptions options) {
     if (pair) options.tokenizer_type = "GPT2BPETokenizer";
     if (!options.tokenizer_model.empty()) options.tokenizer_type = "HuggingFaceTokenizer";
   }
-  return load_tokenizer(options);
+  return options;
+}
+
+std::unique_ptr<Tokenizer> load_chosen_tokenizer(TokenizerOptions options) {
+  return load_tokenizer(with_tokenizer_type(std::move(options)));
 }
 
 std::string read_all(const std::string& path) {

@@ -10,8 +10,14 @@
 
 namespace megalith {
 
-/// --tokenizer-type and the files; the type may be left out where the files tell it.
+/// Section "tokenizer": --tokenizer-type and the files; the type may be left out where the files tell it.
 void declare_tokenizer_flags(Schema& schema, TokenizerOptions& options);
+
+/// Whether any of the flags that name a tokenizer was given.
+bool names_tokenizer(const TokenizerOptions& options);
+
+/// The options with tokenizer_type filled in where the files tell it.
+TokenizerOptions with_tokenizer_type(TokenizerOptions options);
 
 /// load_tokenizer() with the type filled in.
 std::unique_ptr<Tokenizer> load_chosen_tokenizer(TokenizerOptions options);

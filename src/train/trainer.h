@@ -7,12 +7,12 @@
 
 #include "core/log.h"
 #include "core/options.h"
+#include "core/stop_request.h"
 #include "data/dataset.h"
 #include "data/tokenizer.h"
 #include "device/device.h"
 #include "train/reporter.h"
 #include "train/run_folder.h"
-#include "train/stop_request.h"
 #include "train/train_checkpoint.h"
 #include "train/train_step.h"
 #include "train/training_state.h"

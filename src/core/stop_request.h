@@ -1,14 +1,15 @@
-// SIGINT and SIGTERM: the first asks the training loop to finish its step, save and leave; the second ends
-// the process at once with status 130 or 143.
+// SIGINT and SIGTERM without a signal handler, so without global state: the first asks long work to end well
+// (finish the step, save, leave no half file), the second ends the process at once with status 130 or 143.
 #pragma once
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 
 namespace megalith {
 
 /// While it lives, both signals are blocked in every thread started later and a watcher thread receives them.
-/// Create it before any other thread.
+/// Make it before any other thread.
 class StopRequest {
  public:
   StopRequest();
@@ -17,14 +18,13 @@ class StopRequest {
   StopRequest& operator=(const StopRequest&) = delete;
 
   /// The signal that came first, 0 while there was none.
-  int signal() const { return signal_.load(); }
+  int signal() const { return signal_.load(std::memory_order_relaxed); }
 
  private:
-  void watch();
-
+  ::sigset_t signals_{};
+  ::sigset_t before_{};
   std::atomic<int> signal_{0};
-  std::atomic<bool> done_{false};
-  std::thread watcher_;
+  std::jthread watcher_;
 };
 
 }  // namespace megalith
