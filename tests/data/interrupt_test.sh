@@ -60,7 +60,7 @@ kill -TERM $job
 wait $job
 status=$?
 kill $feeder 2> /dev/null
-[ $status = 130 ] || complain "an interrupted run ended with status $status instead of 130"
+[ $status = 143 ] || complain "an interrupted run ended with status $status instead of 143"
 grep -q "nothing was written" out || complain "an interrupted run did not say so"
 [ -z "$(find . -name 'piped*')" ] || complain "an interrupted run left $(find . -name 'piped*')"
 
