@@ -37,7 +37,7 @@ seed=1234
 if [ $long = no ]; then
   run=quickstart/run
   size="3.7 million parameters"
-  layers=4 hidden=256 heads=4 sequence=128 batch=16 iterations=1500 dropout=0 rate=2e-3 minutes=10
+  layers=4 hidden=256 heads=4 sequence=128 batch=16 iterations=1800 dropout=0 rate=2e-3 minutes=10
 else
   run=quickstart/run-long
   size="11 million parameters"
