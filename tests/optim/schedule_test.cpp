@@ -118,29 +118,32 @@ TEST(OptimizerParamScheduler, StateRoundTrips) {
   EXPECT_THROW(other.load(damaged, true, false), Error);
 }
 
-TrainOptions ramp(std::vector<std::int64_t> values) {
+TrainOptions ramp(std::vector<std::int64_t> values, std::int64_t global_batch = 64,
+                  std::int64_t micro_batch = 4) {
   TrainOptions all = options();
-  all.global_batch_size = 64;
-  all.micro_batch_size = 4;
+  all.global_batch_size = global_batch;
+  all.micro_batch_size = micro_batch;
   all.rampup_batch_size = std::move(values);
   return all;
 }
 
-TEST(NumMicrobatchesCalculator, RampFollowsTheTable) {
-  const NumMicrobatchesCalculator calculator(ramp({16, 8, 500}));
-  for (const testing::BatchRow& row : testing::batch_rows) {
-    EXPECT_EQ(calculator.global_batch_size(row.consumed), row.size) << row.consumed;
-    EXPECT_EQ(calculator.num_microbatches(row.consumed), row.size / 4) << row.consumed;
+TEST(NumMicrobatchesCalculator, RampsFollowTheTable) {
+  for (const testing::Ramp& row : testing::ramps) {
+    const NumMicrobatchesCalculator calculator(
+        ramp(row.rampup_batch_size, row.global_batch_size, row.micro_batch_size), row.data_parallel);
+    std::int64_t whole = 0;
+    for (const testing::BatchRow& step : row.rows) {
+      EXPECT_EQ(calculator.global_batch_size(step.consumed), step.size) << step.consumed;
+      EXPECT_EQ(calculator.num_microbatches(step.consumed), step.microbatches) << step.consumed;
+      whole += step.consumed + step.size <= row.samples ? 1 : 0;
+    }
+    EXPECT_EQ(calculator.iterations_for(row.samples), whole) << row.samples;
   }
-  EXPECT_EQ(NumMicrobatchesCalculator(ramp({})).num_microbatches(0), 16);
-  EXPECT_EQ(NumMicrobatchesCalculator(ramp({}), 2).num_microbatches(0), 8);
 }
 
-TEST(NumMicrobatchesCalculator, CountsIterationsOfARamp) {
-  const NumMicrobatchesCalculator calculator(ramp({16, 8, 500}));
-  std::int64_t whole = 0;
-  for (const testing::BatchRow& row : testing::batch_rows) whole += row.consumed + row.size <= 1200 ? 1 : 0;
-  EXPECT_EQ(calculator.iterations_for(1200), whole);
+TEST(NumMicrobatchesCalculator, WithoutARampNothingChanges) {
+  EXPECT_EQ(NumMicrobatchesCalculator(ramp({})).num_microbatches(0), 16);
+  EXPECT_EQ(NumMicrobatchesCalculator(ramp({}), 2).num_microbatches(1'000'000), 8);
   EXPECT_EQ(NumMicrobatchesCalculator(ramp({})).iterations_for(640), 10);
 }
 
