@@ -68,7 +68,9 @@ std::string TextStream::push(Token token) {
 }
 
 std::string TextStream::finish() {
-  return std::exchange(pending_, "");
+  std::string rest = std::exchange(pending_, "");
+  rest.resize(whole_characters(rest));
+  return rest;
 }
 
 }  // namespace megalith

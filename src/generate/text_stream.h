@@ -18,7 +18,8 @@ class TextStream {
   /// Adds a token and returns the text that is now certain: complete characters that cannot be the beginning
   /// of a stop string. Returns nothing more once stopped() is true.
   std::string push(Token token);
-  /// The rest, at the end; bytes that form no character are kept as they are.
+  /// The rest, at the end. A character whose last bytes never came is left out; bytes that can never form one
+  /// are kept as they are.
   std::string finish();
   /// A stop string has appeared; it and what follows is not shown.
   bool stopped() const { return stopped_; }

@@ -53,8 +53,16 @@ TEST(TextStream, NeverShowsHalfACharacter) {
 }
 
 TEST(TextStream, BytesThatAreNoTextPassUnchanged) {
-  const std::string text = "\xff\x80\x80\x80\x80q\xe2\x82";
+  const std::string text = "\xff\x80\x80\x80\x80q\xe2\x82!";
   EXPECT_EQ(joined(pushed(text, {})), text);
+}
+
+TEST(TextStream, ACharacterThatWasNeverFinishedIsLeftOut) {
+  for (const std::string half : {"\xe2\x82", "\xf0\x9f\x98", "\xc3"}) {
+    EXPECT_EQ(joined(pushed("ab" + half, {})), "ab");
+    EXPECT_EQ(joined(pushed("ab" + half, {"c"})), "ab");
+  }
+  EXPECT_EQ(joined(pushed("ab\xff", {})), "ab\xff") << "no character starts so";
 }
 
 TEST(TextStream, StopsBeforeTheStopString) {
