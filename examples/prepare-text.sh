@@ -6,7 +6,7 @@ Usage: examples/prepare-text.sh FOLDER TEXT...
        examples/prepare-text.sh --smoke
   FOLDER   gets tokenizer/ and corpus_text_document.bin and .idx
   TEXT     plain text or JSON lines ("text"), also .gz and .zst; plain text is cut into documents at blank lines
-  --smoke  a tiny vocabulary and these scripts as text, in ./data, in a second
+  --smoke  a tiny vocabulary and these scripts as text, in ./data where that holds nothing yet, in a second
   VOCAB    (environment) pieces of the vocabulary, 50257 where it is not set
   MEGALITH (environment) the program; build/megalith, else the installed one, where it is not set
 HELP
@@ -17,7 +17,10 @@ export PATH=$project/build:$PATH MEGALITH=${MEGALITH:-megalith}
 vocab=${VOCAB:-50257}
 case ${1:---help} in
   --help | -h) usage; exit 0 ;;
-  --smoke) vocab=300; set -- data "$project"/examples/*.sh ;;
+  --smoke)
+    [ ! -e data/corpus_text_document.idx ] || exit 0  # never over somebody's data
+    vocab=300
+    set -- data "$project"/examples/*.sh ;;
   -*) usage >&2; exit 2 ;;
 esac
 [ $# -ge 2 ] || { usage >&2; exit 2; }

@@ -25,6 +25,7 @@ case ${1:---help} in
   --help | -h) usage; exit 0 ;;
   --smoke)
     smoke=yes
+    run=runs/smoke
     iterations=6
     size=(--num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --max-position-embeddings 32
           --vocab-size 300 --micro-batch-size 2 --global-batch-size 4 --num-threads 1) ;;

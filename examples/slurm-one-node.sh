@@ -24,6 +24,7 @@ case ${1:-} in
   --smoke)
     "$project/examples/prepare-text.sh" --smoke || exit
     launch=()
+    run=runs/smoke
     more+=(--num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --max-position-embeddings 32
            --vocab-size 300 --micro-batch-size 2 --global-batch-size 4 --train-iters 6 --lr-decay-iters 6
            --lr-warmup-iters 1 --eval-interval 3 --eval-iters 1 --num-threads 1) ;;

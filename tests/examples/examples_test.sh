@@ -2,8 +2,9 @@
 # Every script of examples/ parses, prints its usage, refuses an unknown flag, and does its work with --smoke.
 #   examples_test.sh MEGALITH SOURCE_FOLDER
 set -uo pipefail
-export MEGALITH=$1
-source=$2
+MEGALITH=$(realpath "$1")
+export MEGALITH
+source=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset RUN CONFIG FLAGS ITERATIONS PROMPT VOCAB MORE RATE SLURM_JOB_ID SLURM_SUBMIT_DIR SLURM_CPUS_PER_TASK
@@ -13,12 +14,12 @@ complain() { echo "$1"; failed=1; }
 # What each must leave behind.
 declare -A expected=(
   [prepare-text]="data/corpus_text_document.idx data/tokenizer/tokenizer.json"
-  [pretrain-gpt2-124m]="runs/gpt2-124m/iter_0000003/COMMITTED runs/gpt2-124m/iter_0000006/COMMITTED runs/gpt2-124m/loss.svg"
+  [pretrain-gpt2-124m]="runs/smoke/iter_0000003/COMMITTED runs/smoke/iter_0000006/COMMITTED runs/smoke/loss.svg"
   [continue-with-another-schedule]="runs/first-longer/iter_0000012/COMMITTED runs/first-anew/iter_0000004/COMMITTED
                                     runs/first-continued.svg"
   [compare-runs]="runs/lr-1e-3/metrics.jsonl runs/lr-4e-3/metrics.jsonl runs/compare.svg"
-  [slurm-one-node]="runs/slurm/iter_0000006/COMMITTED"
-  [megatron-flags]="runs/megatron-flags/iter_0000008/COMMITTED"
+  [slurm-one-node]="runs/smoke/iter_0000006/COMMITTED"
+  [megatron-flags]="runs/smoke/iter_0000008/COMMITTED"
 )
 for script in "$source"/examples/*.sh; do
   name=$(basename "$script" .sh)
