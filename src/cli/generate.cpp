@@ -75,8 +75,8 @@ class GenerateCommand : public Command {
         .add("max_new_tokens", &options_.max_new_tokens, std::int64_t{128},
              "Most tokens to generate for each prompt")
         .at_least(0)
-        .alias("num_tokens_to_generate")
-        .alias("out_seq_length");
+        .alias("num-tokens-to-generate")
+        .alias("out-seq-length");
     schema.add("greedy", &greedy_, false, "Always take the likeliest token");
     schema.add("temperature", &options_.sampling.temperature, 1.0, "Divides the logits; 0: greedy")
         .at_least(0)
@@ -143,14 +143,25 @@ class GenerateCommand : public Command {
     if (greedy_) options_.sampling.temperature = 0;
 
     const bool is_streaming = prompts.size() == 1 && !json_;
-    if (is_streaming && echo_) print(prompts.front());
-    const TextSink sink =
-        is_streaming ? TextSink([](std::size_t, std::string_view text) { print(text); }) : TextSink();
+    // The prompt is shown with the first text: by then it is known to fit.
+    bool is_echoed = !echo_;
+    const auto echo = [&] {
+      if (!is_echoed) print(prompts.front());
+      is_echoed = true;
+    };
+    TextSink sink;
+    if (is_streaming) {
+      sink = [&](std::size_t, std::string_view text) {
+        echo();
+        print(text);
+      };
+    }
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<Generated> results =
         generate_text(inference, capacity, *model.tokenizer, prompts, options_, sink);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (is_streaming) {
+      echo();
       print("\n");
     } else {
       for (std::size_t i = 0; i < prompts.size(); ++i) print_result(prompts[i], results[i], i);

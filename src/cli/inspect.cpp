@@ -30,6 +30,13 @@ std::string rule_text(const InitRule& rule) {
                                                : format("normal std {:.4g}", rule.deviation);
 }
 
+// A field of a checkpoint's metadata as text; "?" where it is absent.
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const nlohmann::json value = object.value(name, nlohmann::json());
+  if (value.is_null()) return "?";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 void print_table(const ParameterTable& table) {
   std::size_t widest = 0;
   for (const Parameter& row : table.rows()) widest = std::max(widest, row.name.size());
@@ -86,10 +93,15 @@ class InspectCommand : public Command {
  private:
   static void show_checkpoint(const CheckpointReader& reader) {
     print(format("checkpoint {}: iteration {}\n", reader.folder().string(), reader.iteration()));
-    for (const char* name : {"consumed_train_samples", "program", "device", "tokenizer"}) {
+    for (const char* name : {"consumed_train_samples", "program", "device"}) {
       const nlohmann::json value = reader.metadata().value(name, nlohmann::json());
       if (value.is_null()) continue;
-      print(format("  {}: {}\n", name, value.is_string() ? value.get<std::string>() : value.dump()));
+      print(format("  {}: {}\n", name, text_of(reader.metadata(), name)));
+    }
+    const nlohmann::json tokenizer = reader.metadata().value("tokenizer", nlohmann::json());
+    if (tokenizer.is_object()) {
+      print(format("  tokenizer: {}, {} pieces, fingerprint {}\n", text_of(tokenizer, "type"),
+                   text_of(tokenizer, "vocab_size"), text_of(tokenizer, "fingerprint")));
     }
     double weights = 0;
     double moments = 0;

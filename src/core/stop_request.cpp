@@ -2,9 +2,15 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <ctime>
 
 namespace megalith {
+namespace {
+
+constexpr auto repeat_window = std::chrono::milliseconds(200);
+
+}  // namespace
 
 StopRequest::StopRequest() {
   ::sigemptyset(&signals_);
@@ -12,12 +18,18 @@ StopRequest::StopRequest() {
   ::sigaddset(&signals_, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   watcher_ = std::jthread([this](const std::stop_token& stop) {
+    std::chrono::steady_clock::time_point first;
     while (!stop.stop_requested()) {
       const timespec patience{0, 20'000'000};
       const int received = ::sigtimedwait(&signals_, nullptr, &patience);
       if (received <= 0) continue;
+      const auto now = std::chrono::steady_clock::now();
       int expected = 0;
-      if (!signal_.compare_exchange_strong(expected, received)) ::_exit(128 + received);
+      if (signal_.compare_exchange_strong(expected, received)) {
+        first = now;
+      } else if (received != expected || now - first > repeat_window) {
+        ::_exit(128 + received);
+      }
     }
   });
 }

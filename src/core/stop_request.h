@@ -8,8 +8,9 @@
 
 namespace megalith {
 
-/// While it lives, both signals are blocked in every thread started later and a watcher thread receives them.
-/// Make it before any other thread.
+/// A repeat of the same signal within a fifth of a second is the same request: `timeout` and terminals may
+/// deliver one twice. While it lives, both signals are blocked in every thread started later and a watcher
+/// thread receives them. Make it before any other thread.
 class StopRequest {
  public:
   StopRequest();

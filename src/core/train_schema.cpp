@@ -227,7 +227,7 @@ void declare_optimizer(Schema& schema, TrainOptions& options) {
 void declare_machine(Schema& schema, TrainOptions& options) {
   schema.section("precision",
                  "Number formats; master weights, gradients and moments are float32 (float64 with fp64)");
-  schema.add("bf16", &options.bf16, false, "compute in bfloat16 (default: float32)");
+  schema.add("bf16", &options.bf16, false, "compute in bfloat16 instead of float32");
   schema.add("fp16", &options.fp16, false, "compute in float16; needs a GPU, refused in this version");
   schema.add("fp64", &options.fp64, false, "compute in float64 on the reference device, for checking");
   schema.add("accumulate_allreduce_grads_in_fp32", &options.accumulate_allreduce_grads_in_fp32, true,

@@ -43,8 +43,10 @@ std::string metrics_json(const IterationMetrics& metrics) {
       "\"tflops_per_device\":{}}}",
       metrics.iteration, metrics.consumed_samples, number_text(metrics.lm_loss),
       number_text(metrics.validation_loss), number_text(metrics.grad_norm),
-      number_text(metrics.learning_rate), metrics.global_batch_size, number_text(metrics.elapsed_ms),
-      number_text(metrics.tokens_per_second), number_text(metrics.tflops_per_device));
+      number_text(metrics.learning_rate),
+      metrics.global_batch_size ? format("{}", *metrics.global_batch_size) : "null",
+      number_text(metrics.elapsed_ms), number_text(metrics.tokens_per_second),
+      number_text(metrics.tflops_per_device));
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& path, std::int64_t keep_through) {

@@ -17,10 +17,11 @@ struct IterationMetrics {
   std::optional<double> validation_loss;  ///< nats per token, where this iteration was evaluated
   std::optional<double> grad_norm;        ///< of the interval's last step
   double learning_rate = 0;
-  std::int64_t global_batch_size = 0;
-  double elapsed_ms = 0;  ///< per iteration, mean over the interval
-  double tokens_per_second = 0;
-  double tflops_per_device = 0;  ///< model FLOPs, 10^12 a second
+  // Of the interval; absent where the row comes from an evaluation alone.
+  std::optional<std::int64_t> global_batch_size;  ///< of its last step
+  std::optional<double> elapsed_ms;               ///< per iteration, mean
+  std::optional<double> tokens_per_second;
+  std::optional<double> tflops_per_device;  ///< model FLOPs, 10^12 a second
 };
 
 /// The line of metrics.jsonl without its newline. Numbers are in shortest round-trip form, so that equal bits

@@ -21,6 +21,11 @@ std::filesystem::path tensorboard_folder(const TrainOptions& options, const RunF
                                          : std::filesystem::path(options.tensorboard_dir);
 }
 
+// Megatron-LM's cap keeps the printed number readable.
+double perplexity(double loss) {
+  return std::isfinite(loss) ? std::exp(std::min(20.0, loss)) : loss;
+}
+
 double ratio(double a, double b) {
   return b > 0 ? a / b : 0;
 }
@@ -112,8 +117,7 @@ void Reporter::show_progress(const TrainingState& state, const StepResult& resul
 
 void Reporter::evaluated(const TrainingState& state, double validation_loss, double seconds) {
   log_.line(format(" validation loss at iteration {} | lm loss value: {:.6E} | lm loss PPL: {:.6E} | took {}",
-                   state.iteration, validation_loss, std::exp(std::min(20.0, validation_loss)),
-                   duration_text(seconds)));
+                   state.iteration, validation_loss, perplexity(validation_loss), duration_text(seconds)));
   if (!row_) {
     row_.emplace();
     row_->iteration = state.iteration;
@@ -134,15 +138,15 @@ void Reporter::write_row(const TrainingState& state) {
     if (row.lm_loss) scalars.emplace_back("lm loss", *row.lm_loss);
     if (row.validation_loss) {
       scalars.emplace_back("lm loss validation", *row.validation_loss);
-      scalars.emplace_back("lm loss validation ppl", std::exp(std::min(20.0, *row.validation_loss)));
+      scalars.emplace_back("lm loss validation ppl", perplexity(*row.validation_loss));
     }
     if (row.grad_norm) scalars.emplace_back("grad-norm", *row.grad_norm);
-    if (row.lm_loss) {
+    if (row.global_batch_size) {
       scalars.emplace_back("learning-rate", row.learning_rate);
-      scalars.emplace_back("batch-size", static_cast<double>(row.global_batch_size));
-      scalars.emplace_back("iteration-time", row.elapsed_ms * 1e-3);
-      scalars.emplace_back("tokens-per-second", row.tokens_per_second);
-      scalars.emplace_back("throughput", row.tflops_per_device);
+      scalars.emplace_back("batch-size", static_cast<double>(*row.global_batch_size));
+      scalars.emplace_back("iteration-time", *row.elapsed_ms * 1e-3);
+      scalars.emplace_back("tokens-per-second", *row.tokens_per_second);
+      scalars.emplace_back("throughput", *row.tflops_per_device);
     }
     tensorboard_->write(row.iteration, wall_seconds(), scalars);
   });
@@ -150,7 +154,7 @@ void Reporter::write_row(const TrainingState& state) {
 
 void Reporter::test_loss(const TrainingState& state, double loss) {
   log_.line(format(" test loss at iteration {} | lm loss value: {:.6E} | lm loss PPL: {:.6E}",
-                   state.iteration, loss, std::exp(std::min(20.0, loss))));
+                   state.iteration, loss, perplexity(loss)));
   guarded([&] {
     if (tensorboard_) tensorboard_->write(state.iteration, wall_seconds(), {{"lm loss test", loss}});
   });

@@ -143,7 +143,10 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const CurveOption
       {{(left_edge + right_edge) / 2, bottom_edge + 46}, options.x_axis, ink, 14, TextAlign::middle});
   drawing.labels.push_back(
       {{24, (top_edge + bottom_edge) / 2}, options.metric + unit, ink, 14, TextAlign::middle, true});
-  drawing.labels.push_back({{left_edge, 32}, options.title, ink, 17, TextAlign::left});
+  constexpr double title_size = 17;
+  const double title_width = text_width(options.title) * title_size;
+  const double shrink = std::min(1.0, (right_edge - left_edge) / std::max(1.0, title_width));
+  drawing.labels.push_back({{left_edge, 32}, options.title, ink, title_size * shrink, TextAlign::left});
 }
 
 std::string legend_text(const RunCurve& curve) {
