@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view prefix = "iter_";
 constexpr std::string_view writing = ".writing-";
 constexpr std::string_view removing = ".removing";
+constexpr std::string_view superseded = ".superseded";
 
 std::vector<fs::path> children(const fs::path& root) {
   std::vector<fs::path> found;
@@ -102,6 +103,28 @@ void publish_folder(const fs::path& from, const fs::path& to) {
          code.message());
   }
   sync_folder(to.parent_path());
+}
+
+std::vector<std::int64_t> set_later_aside(const fs::path& root, std::int64_t iteration) {
+  std::vector<std::int64_t> later = committed_iterations(root);
+  later.erase(later.begin(), std::upper_bound(later.begin(), later.end(), iteration));
+  for (auto number = later.rbegin(); number != later.rend(); ++number) {
+    const fs::path folder = root / iteration_folder_name(*number);
+    std::error_code code;
+    fs::path aside = folder;
+    aside += superseded;
+    for (int copy = 2; fs::exists(aside, code); ++copy) {
+      aside = folder;
+      aside += format("{}-{}", superseded, copy);
+    }
+    fs::rename(folder, aside, code);
+    if (code) {
+      fail(ErrorKind::environment, folder.string(), "cannot set this later checkpoint aside: {}",
+           code.message());
+    }
+  }
+  if (!later.empty()) sync_folder(root);
+  return later;
 }
 
 void apply_retention(const fs::path& root, std::int64_t retain, std::int64_t retain_interval) {

@@ -77,12 +77,10 @@ Trainer::Trainer(const TrainOptions& options, std::string effective_config, Log&
 
 Trainer::~Trainer() = default;
 
+// A batch ramp-up comes only with train_samples.
 std::int64_t Trainer::train_samples() const {
-  if (options_.train_samples > 0) return options_.train_samples;
-  std::int64_t samples = 0;
-  if (options_.rampup_batch_size.empty()) return options_.train_iters * options_.global_batch_size;
-  for (std::int64_t i = 0; i < options_.train_iters; ++i) samples += calculator_.global_batch_size(samples);
-  return samples;
+  return options_.train_samples > 0 ? options_.train_samples
+                                    : options_.train_iters * options_.global_batch_size;
 }
 
 void Trainer::open_data() {
@@ -120,6 +118,33 @@ void Trainer::check_folder() const {
        options_.save, iterations.back(), options_.save);
 }
 
+bool Trainer::loads_from_run_folder() const {
+  std::error_code ignored;
+  const std::filesystem::path load = std::filesystem::absolute(options_.load, ignored).lexically_normal();
+  const std::filesystem::path parent = (load.has_filename() ? load : load.parent_path()).parent_path();
+  return std::filesystem::equivalent(load, folder_->path(), ignored) ||
+         std::filesystem::equivalent(parent, folder_->path(), ignored);
+}
+
+// Checkpoints of the run folder that lie after the start belong to another course of training: --load would
+// take the newest of them, and retention would remove this run's own in their favour.
+void Trainer::leave_later_checkpoints(bool is_loaded) {
+  const std::vector<std::int64_t> iterations = committed_iterations(folder_->path());
+  if (iterations.empty() || iterations.back() <= state_->iteration) return;
+  if (!is_loaded || options_.finetune || options_.skip_train || !loads_from_run_folder()) {
+    fail(ErrorKind::usage, "save",
+         "{} holds checkpoints up to iteration {}, later than iteration {} where this run starts; choose "
+         "another --save",
+         folder_->path().string(), iterations.back(), state_->iteration);
+  }
+  const std::vector<std::int64_t> later = set_later_aside(folder_->path(), state_->iteration);
+  log_.warn(
+      format("going back to iteration {}: the {} later checkpoint{} (up to iteration {}) {} now named "
+             "iter_N.superseded in {}",
+             state_->iteration, later.size(), later.size() == 1 ? "" : "s", later.back(),
+             later.size() == 1 ? "is" : "are", folder_->path().string()));
+}
+
 void Trainer::dry_run() {
   open_data();
   print_run_plan(options_, config_, calculator_, train_samples(), log_);
@@ -136,17 +161,18 @@ void Trainer::start() {
   print_run_plan(options_, config_, calculator_, train_samples(), log_);
   log_.line(format("device: {}", identity_.device));
   folder_.emplace(options_.save);
-  write_file_atomically(folder_->config(), effective_config_);
-  if (tokenizer_)
-    identity_.tokenizer = store_tokenizer(folder_->path(), tokenizer_options(options_), *tokenizer_);
   log_.line(format("run folder: {}", folder_->path().string()));
 
   state_ = std::make_unique<TrainingState>(*device_, options_, config_);
   const bool is_loaded =
       !options_.load.empty() && load_training(*device_, options_, identity_, *state_, tokenizer_.get(), log_);
   if (!is_loaded) state_->store.initialize(identity_.seed);
-  saved_at_ =
-      is_loaded && !options_.finetune && options_.load == folder_->path().string() ? state_->iteration : -1;
+  leave_later_checkpoints(is_loaded);
+  // Only now, so that a run that is refused leaves the folder's own config and tokenizer as they are.
+  write_file_atomically(folder_->config(), effective_config_);
+  if (tokenizer_)
+    identity_.tokenizer = store_tokenizer(folder_->path(), tokenizer_options(options_), *tokenizer_);
+  saved_at_ = is_loaded && !options_.finetune && loads_from_run_folder() ? state_->iteration : -1;
   reporter_.emplace(options_, config_, *folder_, *state_, log_);
 }
 
@@ -209,6 +235,8 @@ void Trainer::stop_at_bad_loss(const StepResult& result) const {
 bool Trainer::should_stop(RunResult& result) const {
   if (stop_signal_ != 0) {
     result.end = RunEnd::signal;
+  } else if (state_->iteration == options_.train_iters) {
+    return false;
   } else if (options_.exit_interval > 0 && state_->iteration % options_.exit_interval == 0) {
     result.end = RunEnd::exit_interval;
   } else if (options_.exit_duration_in_mins > 0 &&

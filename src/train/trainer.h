@@ -32,7 +32,7 @@ struct RunResult {
 class Trainer {
  public:
   /// `options` are resolved (core/train_schema.h) and outlive the trainer; `effective_config` is saved with
-  /// the run. Opens tokenizer and device, checks that everything fits, takes no memory yet.
+  /// the run. Opens the tokenizer and checks that the model fits together; takes no device memory yet.
   Trainer(const TrainOptions& options, std::string effective_config, Log& log);
   ~Trainer();
 
@@ -48,6 +48,8 @@ class Trainer {
   void open_data();
   void start();
   void check_folder() const;
+  bool loads_from_run_folder() const;
+  void leave_later_checkpoints(bool is_loaded);
   bool should_stop(RunResult& result) const;
   void iterate();
   void stop_at_bad_loss(const StepResult& result) const;

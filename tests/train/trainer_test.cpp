@@ -97,6 +97,40 @@ TEST_P(TrainerTest, GoingBackToAnOlderCheckpointLeavesNoIterationTwice) {
   EXPECT_EQ(metrics(run_at("run")), first);
 }
 
+TEST_P(TrainerTest, GoingBackSetsLaterCheckpointsAside) {
+  const std::string run = "--save " + run_at("run") + " --save-interval 2 --save-retain 1 ";
+  train(run + "--save-retain 0");
+  train(run + "--load " + run_at("run") + " --ckpt-step 4 --exit-interval 6");
+  EXPECT_EQ(committed_iterations(run_at("run")), std::vector<std::int64_t>{6})
+      << "retention kept the new course";
+  EXPECT_TRUE(is_committed(fs::path(run_at("run")) / "iter_0000012.superseded"));
+  EXPECT_EQ(CheckpointReader(fs::path(run_at("run")) / "iter_0000012.superseded").iteration(), 12);
+  EXPECT_EQ(CheckpointReader(run_at("run")).iteration(), 6);
+  train(run + "--load " + run_at("run"));
+  EXPECT_EQ(committed_iterations(run_at("run")), std::vector<std::int64_t>{12});
+}
+
+TEST_P(TrainerTest, AnotherRunsLaterCheckpointsAndFilesAreLeftAlone) {
+  train("--save " + run_at("run"));
+  train("--save " + run_at("other") + " --train-iters 6");
+  const std::string config = read_file(fs::path(run_at("run")) / "config.toml");
+  const std::vector<std::string> rows = metrics(run_at("run"));
+  for (const std::string& flags :
+       {" --load " + run_at("other"), " --load " + run_at("run") + " --finetune",
+        " --load " + run_at("nothing"), " --load " + run_at("run") + " --num-layers 3"}) {
+    EXPECT_THROW(train("--save " + run_at("run") + flags + " --train-iters 20"), Error) << flags;
+  }
+  EXPECT_EQ(read_file(fs::path(run_at("run")) / "config.toml"), config);
+  EXPECT_EQ(metrics(run_at("run")), rows);
+  EXPECT_EQ(committed_iterations(run_at("run")), std::vector<std::int64_t>{12});
+}
+
+TEST_P(TrainerTest, TheLastIterationFinishesTheRunWhateverTheExitInterval) {
+  EXPECT_EQ(train("--save " + run_at("run") + " --exit-interval 6").end, RunEnd::exit_interval);
+  EXPECT_EQ(train("--save " + run_at("run") + " --load " + run_at("run") + " --exit-interval 6").end,
+            RunEnd::finished);
+}
+
 TEST_P(TrainerTest, TheLossFalls) {
   const RunResult result = train("--save " + run_at("run") + " --train-iters 60 --eval-interval 60");
   ASSERT_TRUE(result.validation_loss.has_value());
@@ -117,7 +151,8 @@ TEST_P(TrainerTest, ALossThatIsNotFiniteStopsWithTheLastGoodCheckpoint) {
 
 TEST_P(TrainerTest, FinetuneTakesWeightsOnly) {
   train("--save " + run_at("first"));
-  train("--save " + run_at("second") + " --load " + run_at("first") + " --finetune --train-iters 3 --lr-warmup-iters 0 --seed 5");
+  train("--save " + run_at("second") + " --load " + run_at("first") +
+        " --finetune --train-iters 3 --lr-warmup-iters 0 --seed 5");
   EXPECT_EQ(metrics(run_at("second")).size(), 3U);
   EXPECT_EQ(committed_iterations(run_at("second")), std::vector<std::int64_t>{3});
 }
