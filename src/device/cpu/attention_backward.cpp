@@ -73,15 +73,14 @@ struct KeyTile {
         score_grad(weights + attention_tile_keys * attention_tile_rows) {}
 };
 
+/// `out` is scratch of `width` floats.
 template <typename T>
 void load_row_tile(const AttentionLayout& layout, const AttentionBackwardArgs& args, std::int64_t sequence,
-                   std::int64_t group, const AttentionRows& rows, const RowTile& tile, std::int64_t width) {
+                   std::int64_t group, const AttentionRows& rows, const RowTile& tile, std::int64_t width,
+                   float* out) {
   const simd::FloatTag d;
   const AttentionArgs& forward = args.forward;
   const std::int64_t size = layout.head_size();
-  HWY_ALIGN float out[256 + 2 * hn::MaxLanes(simd::FloatTag())];
-  MEGALITH_ASSERT(width <= static_cast<std::int64_t>(std::size(out)),
-                  format("attention heads of {} elements", size));
   std::fill_n(tile.log_sum_exp, attention_tile_rows, std::numeric_limits<float>::infinity());
   std::fill_n(tile.row_dots, attention_tile_rows, 0.0F);
   std::fill_n(tile.query_grad, attention_tile_rows * width, 0.0F);
@@ -164,7 +163,7 @@ void backward_group(const AttentionLayout& layout, const AttentionBackwardArgs& 
   for (std::int64_t tile = 0; tile < layout.tiles(); ++tile) {
     rows.push_back(layout.rows_of(sequence, group, tile));
     row_tiles.emplace_back(next, size, width);
-    load_row_tile<T>(layout, args, sequence, group, rows.back(), row_tiles.back(), width);
+    load_row_tile<T>(layout, args, sequence, group, rows.back(), row_tiles.back(), width, key_tile.keys);
     next += RowTile::floats(size, width);
   }
 

@@ -269,6 +269,7 @@ std::vector<AttentionShape> common_shapes() {
       {.batch = 1, .queries = 3, .keys = 0, .heads = 2, .groups = 2, .causal = false},
       {.batch = 1, .queries = 150, .keys = 150, .heads = 2, .groups = 2, .head_size = 64, .strided = true},
       {.batch = 1, .queries = 131, .keys = 131, .heads = 1, .groups = 1, .head_size = 80, .dropout = 0.1},
+      {.batch = 1, .queries = 9, .keys = 9, .heads = 2, .groups = 1, .head_size = 321},
   };
 }
 
