@@ -98,7 +98,7 @@ constexpr FlagGroup groups[] = {
      "log-world-size-to-tensorboard "
      "log-loss-scale-to-tensorboard log-progress log-params-norm log-num-zeros-in-grad timing-log-level:1 "
      "timing-log-option:1 no-barrier-with-level-1-timing log-energy logging-level:1 log-memory-interval:1 "
-     "log-max-attention-logit log-device-memory-used config-logger-dir:1"},
+     "log-throughput log-max-attention-logit log-device-memory-used config-logger-dir:1"},
     {false, "there is no Weights & Biases client; metrics.jsonl and TensorBoard files hold the same numbers",
      "wandb-project:1 wandb-entity:1 wandb-exp-name:1 wandb-save-dir:1 "
      "inference-wandb-logging-step-interval:1"},
@@ -248,7 +248,10 @@ constexpr FlagGroup groups[] = {
     {true, "input and output layers learn at lr here; leave it out", "decoupled-lr:1 decoupled-min-lr:1"},
     {true, "parameter groups follow from the parameter table; leave it out",
      "dump-param-to-param-group-map:1"},
-    {true, "selective recomputes attention here; leave it out, or use --recompute-granularity full",
+    {true,
+     "selective recomputes the outputs of layer norms and GELU; attention keeps nothing that grows with the "
+     "square of "
+     "the sequence. Leave it out, or use --recompute-granularity full",
      "recompute-modules:*=core_attn"},
     {true, "use --rampup-batch-size START INCREMENT SAMPLES", "step-batch-size-schedule:1"},
     {true, "evaluation uses the batch sizes of training, from the first eval_interval on; leave it out",

@@ -130,7 +130,6 @@ struct TrainOptions {
 
   // [logging]
   std::int64_t log_interval = 0;
-  bool log_throughput = true;
   std::string tensorboard_dir;
   bool no_tensorboard = false;
   bool progress = true;

@@ -11,6 +11,7 @@ namespace megalith {
 namespace {
 
 constexpr std::int64_t longest_rampup = 10'000'000;
+constexpr double most_evaluation_samples = 1e15;
 
 class Resolver {
  public:
@@ -358,14 +359,20 @@ class Resolver {
     }
   }
 
-  /// One prefix, or weight prefix weight prefix ...
+  /// Prefixes, or weight prefix weight prefix ...
   void check_blend(std::string_view name, const std::vector<std::string>& words) {
     if (words.size() < 2) return;
+    const auto is_number = [](const std::string& word, double& number) {
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+      return error == std::errc() && end == word.data() + word.size();
+    };
+    double weight = 0;
+    bool any_weight = false;
+    for (std::size_t i = 0; i < words.size(); i += 2) any_weight = any_weight || is_number(words[i], weight);
+    if (!any_weight) return;
     for (std::size_t i = 0; i < words.size(); i += 2) {
-      double weight = 0;
       const std::string& word = words[i];
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), weight);
-      if (error != std::errc() || end != word.data() + word.size()) {
+      if (!is_number(word, weight)) {
         complain(name, "a blend is weight prefix weight prefix ...; '{}' should be a weight", word);
         return;
       }
@@ -460,6 +467,17 @@ class Resolver {
 
   void check_rest() {
     const TrainOptions& o = options_;
+    if (train_ && usable({"eval_interval", "eval_iters", "train_iters", "global_batch_size"})) {
+      const double times =
+          o.eval_interval > 0 ? static_cast<double>(o.train_iters / o.eval_interval + 1) : 1.0;
+      const double samples =
+          times * static_cast<double>(o.eval_iters) * static_cast<double>(o.global_batch_size);
+      if (samples > most_evaluation_samples) {
+        complain(
+            "eval_iters",
+            "asks for more than 1e15 validation samples over the run; use fewer, or a longer eval_interval");
+      }
+    }
     if (o.ckpt_step != 0 && o.load.empty()) complain("ckpt_step", "needs load, the folder of the checkpoint");
     if (o.finetune && o.load.empty() && train_)
       complain("finetune", "needs load, the folder of the checkpoint");

@@ -128,7 +128,8 @@ void declare_training(Schema& schema, TrainOptions& options, SettingsUse use) {
       .at_most(4294967295.0);
   schema
       .add("recompute_granularity", &options.recompute_granularity, "",
-           "recompute activations in backward: selective (attention) or full (whole layers)")
+           "recompute activations in backward: selective (outputs of layer norms and GELU) or full (whole "
+           "layers)")
       .one_of({"selective", "full"})
       .default_text("none");
   schema
@@ -357,7 +358,6 @@ void declare_output(Schema& schema, TrainOptions& options) {
 
   schema.section("logging", "Console, metrics.jsonl and TensorBoard");
   schema.add("log_interval", &options.log_interval, 100, "iterations between lines").at_least(1);
-  schema.add("log_throughput", &options.log_throughput, true, "say TFLOP/s and tokens/s");
   schema.add("tensorboard_dir", &options.tensorboard_dir, "", "folder of TensorBoard's event files")
       .metavar("FOLDER")
       .completes_file()

@@ -99,12 +99,12 @@ SplitFractions parse_split(std::string_view text) {
   std::vector<double> weights;
   std::size_t place = 0;
   while (place <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', place), text.size());
-    const auto value = parse_number(text.substr(place, comma - place));
+    const std::size_t end = std::min(text.find_first_of(",/", place), text.size());
+    const auto value = parse_number(text.substr(place, end - place));
     if (!value || !std::isfinite(*value)) refuse("has a part that is no number");
     if (*value < 0) refuse("has a negative weight");
     weights.push_back(*value);
-    place = comma + 1;
+    place = end + 1;
   }
   if (weights.size() > 3) refuse("has more than three weights");
   weights.resize(3, 0.0);

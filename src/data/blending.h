@@ -33,7 +33,7 @@ std::vector<double> normalized(std::span<const double> values);
 
 /// Fractions [begin, end) of the training, validation and test sets; nothing where a set has weight 0.
 using SplitFractions = std::array<std::optional<std::pair<double, double>>, 3>;
-/// "969,30,1". Raises Error (usage).
+/// "969,30,1", or "969/30/1" as Megatron-LM takes it too. Raises Error (usage).
 SplitFractions parse_split(std::string_view text);
 /// The boundary round(fraction * count), halves to even.
 std::int64_t split_boundary(double fraction, std::int64_t count);
