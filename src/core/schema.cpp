@@ -70,7 +70,9 @@ void Schema::foreign_flags(std::vector<ForeignFlag> flags) {
   foreign_flags_.insert(foreign_flags_.end(), flags.begin(), flags.end());
 }
 
-void Schema::positional_replaces_settings() { positional_replaces_settings_ = true; }
+void Schema::positional_replaces_settings() {
+  positional_replaces_settings_ = true;
+}
 
 void Schema::check(std::function<void(std::vector<std::string>& errors)> rule) {
   checks_.push_back(std::move(rule));

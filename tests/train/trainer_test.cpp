@@ -199,7 +199,8 @@ TEST(StopRequest, TheFirstSignalIsKept) {
   StopRequest stop;
   EXPECT_EQ(stop.signal(), 0);
   ::kill(::getpid(), SIGTERM);
-  // `timeout` sends a signal to the process and to its group: the repeat is the same request, not a second one.
+  // `timeout` sends a signal to the process and to its group: the repeat is the same request, not a second
+  // one.
   ::kill(::getpid(), SIGTERM);
   for (int i = 0; i < 200 && stop.signal() == 0; ++i) ::usleep(10'000);
   EXPECT_EQ(stop.signal(), SIGTERM);

@@ -13,8 +13,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/attention_forward.cpp"
-#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 // After highway.h, which sets the target up.
 #include "device/cpu/simd_attention.h"
@@ -59,7 +59,8 @@ struct ForwardTile {
         rescale(row_sum + attention_tile_rows) {}
 };
 
-/// Asks for a row some keys ahead: rows of one head lie a page or more apart, where hardware does not look ahead.
+/// Asks for a row some keys ahead: rows of one head lie a page or more apart, where hardware does not look
+/// ahead.
 template <typename T>
 HWY_INLINE void prefetch_key(const AttentionLayout& layout, const Tensor& tensor, std::int64_t sequence,
                              std::int64_t group, std::int64_t key, KeyRange keys) {
