@@ -1,5 +1,4 @@
 // megalith data prepare: text to token files, with the flags and file names of Megatron-LM's preprocess_data.
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "cli/command.h"
 #include "cli/tokenizer_flags.h"
@@ -17,6 +15,7 @@
 #include "core/stop_request.h"
 #include "data/indexed_dataset.h"
 #include "data/prepare.h"
+#include "device/parallel_for.h"
 
 namespace megalith {
 namespace {
@@ -261,15 +260,8 @@ class DataPrepareCommand : public Command {
     if (options.keys.empty()) fail(ErrorKind::usage, "--json-keys", "is empty; give at least one key");
     options.output_prefix = output_prefix_;
     options.append_eod = append_eod_;
-    options.workers = workers_ > 0 ? static_cast<int>(workers_) : std::max(1, usable_cores());
+    options.workers = workers_ > 0 ? static_cast<int>(workers_) : usable_processors();
     return options;
-  }
-
-  static int usable_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-    return static_cast<int>(std::thread::hardware_concurrency());
   }
 
   static void summarize(const PrepareOptions& options, const PrepareProgress& result, double seconds,

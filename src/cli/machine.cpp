@@ -1,4 +1,3 @@
-#include <sched.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -8,12 +7,12 @@
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include "cli/doctor.h"
 #include "core/build_libraries.h"
 #include "core/format.h"
 #include "device/device.h"
+#include "device/parallel_for.h"
 
 namespace megalith {
 namespace {
@@ -48,15 +47,11 @@ double kibibytes_field(const std::string& name) {
 }
 
 Finding processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const unsigned present = std::thread::hardware_concurrency();
-  const unsigned usable =
-      ::sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<unsigned>(CPU_COUNT(&set)) : present;
+  const int usable = usable_processors();
   std::string model = field_of("/proc/cpuinfo", "model name");
   if (model.empty()) model = "processor of unknown name";
   Finding finding{"processors", format("{} usable, {}", usable, model)};
-  const auto online = static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  const auto online = static_cast<int>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
   if (usable < online) {
     finding.well = false;
     finding.found = format("{} usable of {}, {}", usable, online, model);

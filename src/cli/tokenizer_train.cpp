@@ -1,6 +1,5 @@
 // megalith tokenizer train: byte-level BPE from text.
 #include <chrono>
-#include <thread>
 
 #include "cli/command.h"
 #include "core/error.h"
@@ -102,8 +101,7 @@ class TokenizerTrainCommand : public Command {
     text_.reading.sample_by = sample_by_ == "line"        ? SampleBy::line
                               : sample_by_ == "paragraph" ? SampleBy::paragraph
                                                           : SampleBy::document;
-    const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-    ThreadTeam team(static_cast<int>(workers_ == 0 ? cores : workers_));
+    ThreadTeam team(workers_ == 0 ? usable_processors() : static_cast<int>(workers_));
     const auto start = Clock::now();
     TrainingTextProgress last;
     WordTable words =

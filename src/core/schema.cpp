@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/schema_intake.h"
 #include "core/schema_values.h"
+#include "core/utf8.h"
 
 namespace megalith {
 

@@ -30,9 +30,6 @@ std::string setting_toml(const SettingValue& value);
 /// Shortest decimal form that reads back to the same number.
 std::string shortest(double number);
 
-/// Whether the bytes are well-formed UTF-8.
-bool is_utf8(std::string_view text);
-
 /// Whether a word that starts with a dash is a number.
 bool is_negative_number(std::string_view word);
 

@@ -1,6 +1,6 @@
 #include "data/bpe_bytes.h"
 
-#include "data/pretokenizer.h"
+#include "core/utf8.h"
 
 namespace megalith {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace megalith {
 namespace {

@@ -19,13 +19,6 @@ class IndexArrays {
  public:
   IndexArrays() = default;
 
-  /// Takes a copy of the values as one more array.
-  template <typename T>
-  void add(std::span<const T> values) {
-    const auto bytes = std::as_bytes(values);
-    owned_.emplace_back(bytes.begin(), bytes.end());
-    arrays_.emplace_back(owned_.back());
-  }
   /// Allocates one more array and gives it for filling.
   template <typename T>
   std::span<T> allocate(std::size_t count) {

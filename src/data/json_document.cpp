@@ -3,29 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/utf8.h"
 
 namespace megalith {
 namespace {
 
 using nlohmann::json;
-
-/// Bytes of the well-formed UTF-8 character at `place` (Unicode standard, table 3-7), or 0.
-std::size_t character_length(std::string_view text, std::size_t place) {
-  const auto at = [&](std::size_t i) {
-    return place + i < text.size() ? static_cast<unsigned char>(text[place + i]) : 0U;
-  };
-  const auto continues = [&](std::size_t i) { return (at(i) & 0xc0U) == 0x80U; };
-  const unsigned first = at(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2) return 0;
-  if (first < 0xe0) return continues(1) ? 2 : 0;
-  if (first < 0xf0) {
-    if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f)) return 0;
-    return continues(1) && continues(2) ? 3 : 0;
-  }
-  if (first > 0xf4 || (first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) return 0;
-  return continues(1) && continues(2) && continues(3) ? 4 : 0;
-}
 
 /// The number in \uXXXX at `place`, or -1.
 int escaped_unit(std::string_view text, std::size_t place) {
@@ -68,7 +51,7 @@ std::string with_replacements(std::string_view text) {
       place += 2;
       continue;
     }
-    const std::size_t length = character_length(text, place);
+    const std::size_t length = utf8_sequence_at(text, place).bytes;
     if (length == 0) {
       result.append("\xef\xbf\xbd");
       ++place;

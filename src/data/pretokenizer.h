@@ -55,11 +55,4 @@ class Pretokenizer {
   CharacterClasses classes_;
 };
 
-/// Length of the well-formed UTF-8 sequence at `place` and its code point; length 0 where there is none.
-struct Utf8Sequence {
-  std::uint32_t code_point;
-  std::uint8_t bytes;
-};
-Utf8Sequence utf8_sequence_at(std::string_view text, std::size_t place);
-
 }  // namespace megalith

@@ -101,7 +101,6 @@ class GptStage {
   Tensor losses(int slot) const { return buffers(slot).head.losses; }
 
   std::size_t bytes() const { return arena_.bytes(); }
-  const Arena& arena() const { return arena_; }
 
  private:
   const StageBuffers::Slot& buffers(int slot) const {

@@ -52,10 +52,6 @@ class ParameterStore {
   /// Master weights by parameter name, owners only.
   std::vector<LogicalTensor> weights() const;
 
-  std::size_t master_bytes() const { return master_arena_.bytes(); }
-  std::size_t compute_copy_bytes() const { return compute_arena_.bytes(); }
-  std::size_t gradient_bytes() const { return gradient_arena_.bytes(); }
-
  private:
   static std::size_t index(int row) { return static_cast<std::size_t>(row); }
   void initialize_row(int row, std::uint64_t seed);

@@ -54,7 +54,6 @@ class OptimizerParamScheduler {
   /// After an applied update: the samples of its batch.
   void step(std::int64_t samples) { steps_ += samples; }
   std::int64_t steps() const { return steps_; }
-  const ParamSchedule& schedule() const { return schedule_; }
 
   /// What a checkpoint keeps, under Megatron's names (num_steps, max_lr, lr_decay_style ...).
   nlohmann::json state() const;

@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "core/schema_intake.h"
 #include "core/schema_values.h"
+#include "core/utf8.h"
 
 namespace megalith {
 namespace {

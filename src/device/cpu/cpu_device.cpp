@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "device/check.h"
 #include "device/cpu/instruction_set.h"
 #include "device/cpu/matmul_engine.h"
 
@@ -67,12 +68,12 @@ void CpuDevice::wait(QueueKind, const Event&) {}
 void CpuDevice::synchronize(QueueKind) {}
 
 void CpuDevice::copy_to_device(QueueKind, const Tensor& to, const void* host) {
-  MEGALITH_ASSERT(to.is_contiguous(), "copy_to_device needs a contiguous tensor");
+  check_copy_to_device(to, host);
   if (to.bytes() > 0) std::memcpy(pointer_to<std::byte>(to), host, to.bytes());
 }
 
 void CpuDevice::copy_to_host(QueueKind, void* host, const Tensor& from) {
-  MEGALITH_ASSERT(from.is_contiguous(), "copy_to_host needs a contiguous tensor");
+  check_copy_to_host(host, from);
   if (from.bytes() > 0) std::memcpy(host, pointer_to<std::byte>(from), from.bytes());
 }
 

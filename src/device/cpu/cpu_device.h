@@ -71,8 +71,6 @@ class CpuDevice final : public Device {
   void adamw(QueueKind queue, const AdamWArgs& args) override;
   void sgd(QueueKind queue, const SgdArgs& args) override;
 
-  ThreadTeam& team() { return team_; }
-
  private:
   /// Held by a kernel that uses scratch_ or matmul_engine_, from before it asks for memory until it is done.
   std::mutex kernel_mutex_;
