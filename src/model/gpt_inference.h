@@ -39,6 +39,8 @@ class GptInference {
   void reset();
 
   std::size_t bytes() const { return arena_.bytes(); }
+  /// Bytes of such an object, without a device. Raises what the constructor raises.
+  static std::size_t planned_bytes(const GptConfig& config, const InferenceCapacity& capacity);
 
  private:
   struct Buffers {
@@ -53,7 +55,6 @@ class GptInference {
     std::vector<LayerCache> caches;
   };
   static Buffers allocate(Arena& arena, const GptConfig& config, const InferenceCapacity& capacity);
-  static std::size_t planned_bytes(const GptConfig& config, const InferenceCapacity& capacity);
   void check(std::span<const std::vector<std::int32_t>> tokens) const;
   void run_chunk(std::span<const std::vector<std::int32_t>> tokens, std::span<const std::int64_t> done,
                  std::span<const std::int64_t> counts, std::int64_t steps);

@@ -5,6 +5,7 @@
 #include "optim/optimizer.h"
 #include "train/batch_reader.h"
 #include "train/console_line.h"
+#include "train/sample_text.h"
 
 namespace megalith {
 namespace {
@@ -17,7 +18,8 @@ struct PlannedMemory {
   GptMemory model;
   std::size_t optimizer = 0;
   std::size_t batch = 0;
-  std::size_t total() const { return model.total() + optimizer + batch; }
+  std::size_t samples = 0;  ///< of --sample-prompt
+  std::size_t total() const { return model.total() + optimizer + batch + samples; }
 };
 
 PlannedMemory plan_memory(const TrainOptions& options, const GptConfig& config) {
@@ -27,6 +29,7 @@ PlannedMemory plan_memory(const TrainOptions& options, const GptConfig& config) 
       gpt_memory(config, table, StageRange::whole(config), {options.micro_batch_size, 1, true, false});
   memory.optimizer = optimizer_bytes(table, optimizer_config(options));
   memory.batch = DeviceBatch::planned_bytes(config, options.micro_batch_size, options.reset_attention_mask);
+  memory.samples = sample_text_bytes(config, options);
   return memory;
 }
 
@@ -60,12 +63,13 @@ void print_run_plan(const TrainOptions& options, const GptConfig& config,
              "vocabulary, no "
              "recomputation)",
              training_flops(config, options.global_batch_size)));
-  log.line(
-      format("memory: weights {}, compute copies {}, gradients {}, optimizer {}, activations {}, batch {}: "
-             "{} in all",
-             mebibytes(memory.model.master_weights), mebibytes(memory.model.compute_copies),
-             mebibytes(memory.model.gradients), mebibytes(memory.optimizer),
-             mebibytes(memory.model.activations), mebibytes(memory.batch), mebibytes(memory.total())));
+  log.line(format(
+      "memory: weights {}, compute copies {}, gradients {}, optimizer {}, activations {}, batch {}{}: "
+      "{} in all",
+      mebibytes(memory.model.master_weights), mebibytes(memory.model.compute_copies),
+      mebibytes(memory.model.gradients), mebibytes(memory.optimizer), mebibytes(memory.model.activations),
+      mebibytes(memory.batch), memory.samples > 0 ? ", sample texts " + mebibytes(memory.samples) : "",
+      mebibytes(memory.total())));
 }
 
 }  // namespace megalith

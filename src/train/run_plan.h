@@ -11,7 +11,8 @@
 
 namespace megalith {
 
-/// Device memory of TrainingState: weights, gradients, optimizer, activations, one microbatch.
+/// Device memory of TrainingState: weights, gradients, optimizer, activations, one microbatch, and of sample
+/// texts.
 std::size_t planned_device_bytes(const TrainOptions& options, const GptConfig& config);
 
 void print_run_plan(const TrainOptions& options, const GptConfig& config,

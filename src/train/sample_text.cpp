@@ -11,7 +11,15 @@ namespace {
 constexpr double sample_temperature = 0.8;
 constexpr std::int64_t sample_top_k = 40;
 
+InferenceCapacity sample_capacity(const GptConfig& config) {
+  return {1, config.max_positions, std::min<std::int64_t>(config.max_positions, 128)};
+}
+
 }  // namespace
+
+std::size_t sample_text_bytes(const GptConfig& config, const TrainOptions& options) {
+  return options.sample_prompt.empty() ? 0 : GptInference::planned_bytes(config, sample_capacity(config));
+}
 
 void print_sample_texts(Device& device, const GptConfig& config, const ParameterStore& store,
                         const Tokenizer& tokenizer, const TrainOptions& options, std::int64_t iteration,
@@ -19,8 +27,7 @@ void print_sample_texts(Device& device, const GptConfig& config, const Parameter
   GenerateOptions generate;
   generate.sampling = {sample_temperature, sample_top_k, 1.0, static_cast<std::uint64_t>(options.seed)};
   generate.max_new_tokens = options.sample_tokens;
-  const InferenceCapacity capacity{1, config.max_positions,
-                                   std::min<std::int64_t>(config.max_positions, 128)};
+  const InferenceCapacity capacity = sample_capacity(config);
   GptInference inference(device, config, store, capacity);
   for (const std::string& prompt : options.sample_prompt) {
     try {

@@ -1,6 +1,7 @@
 // --sample-prompt: what the model writes while it learns.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/log.h"
@@ -17,5 +18,8 @@ namespace megalith {
 void print_sample_texts(Device& device, const GptConfig& config, const ParameterStore& store,
                         const Tokenizer& tokenizer, const TrainOptions& options, std::int64_t iteration,
                         Log& log);
+
+/// Device memory that this takes while it prints; 0 without prompts.
+std::size_t sample_text_bytes(const GptConfig& config, const TrainOptions& options);
 
 }  // namespace megalith
