@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <ctime>
 
 #include "core/error.h"
@@ -14,6 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view file_prefix = "events.out.tfevents.";
+// Times in file names have ten digits until then; a later one is no time.
+constexpr std::int64_t far_future = 9'999'999'999;
 constexpr std::size_t frame_bytes = 16;
 constexpr std::size_t frame_start_bytes = 12;
 
@@ -124,13 +128,20 @@ std::string cut_back(std::string_view file, std::int64_t keep_through) {
   return kept;
 }
 
-void cut_folder_back(const fs::path& folder, std::int64_t keep_through) {
+// Returns the newest time in the files' names, in seconds since 1970.
+std::int64_t cut_folder_back(const fs::path& folder, std::int64_t keep_through) {
+  std::int64_t newest = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (!entry.path().filename().string().starts_with(file_prefix)) continue;
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(file_prefix)) continue;
+    std::int64_t time = 0;
+    std::from_chars(name.data() + file_prefix.size(), name.data() + name.size(), time);
+    newest = std::max(newest, time);
     const std::string text = read_file(entry.path());
     const std::string kept = cut_back(text, keep_through);
     if (kept != text) write_file_atomically(entry.path(), kept);
   }
+  return newest;
 }
 
 }  // namespace
@@ -144,11 +155,13 @@ std::uint32_t crc32c(std::string_view bytes) {
 
 TensorboardWriter::TensorboardWriter(const fs::path& folder, std::int64_t keep_through) {
   create_folders(folder);
-  cut_folder_back(folder, keep_through);
+  const std::int64_t newest = cut_folder_back(folder, keep_through);
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const std::time_t now = std::time(nullptr);
-  // The last number keeps two starts of one process number within a second apart.
+  // TensorBoard reads files in the order of their names: a new one comes last even where the clock went back
+  // or two runs started within a second.
+  const std::int64_t now =
+      newest < far_future ? std::max<std::int64_t>(std::time(nullptr), newest + 1) : std::time(nullptr);
   for (int attempt = 0; !file_.is_open(); ++attempt) {
     file_ = AppendFile(folder / format("{}{}.{}.{}.{}", file_prefix, now, host.data(), ::getpid(), attempt),
                        true);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "core/files.h"
 #include "tests/support/temporary_folder.h"
 
@@ -43,6 +47,34 @@ TEST(TensorboardWriter, AResumedRunCutsBack) {
     writer.write(201, 2.0, {{"lm loss", 2.0}});
   }
   EXPECT_EQ(records_in(folder.path()), 201U + 2U);
+}
+
+// TensorBoard reads the files of a folder in the order of their names.
+TEST(TensorboardWriter, ALaterFileComesLaterByName) {
+  const TemporaryFolder folder;
+  const std::string early = "events.out.tfevents.4000000000.zebra.99999.7";
+  write_file_atomically(folder.path() / early, "");
+  for (int start = 0; start < 3; ++start) TensorboardWriter(folder.path(), 0);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  ASSERT_EQ(names.size(), 4U);
+  EXPECT_EQ(names[0], early);
+  EXPECT_TRUE(names[1].starts_with("events.out.tfevents.4000000001.")) << names[1];
+  EXPECT_TRUE(names[3].starts_with("events.out.tfevents.4000000003.")) << names[3];
+}
+
+TEST(TensorboardWriter, ANameThatHoldsNoTimeIsLeftAlone) {
+  const TemporaryFolder folder;
+  for (const char* name :
+       {"events.out.tfevents.", "events.out.tfevents.x", "events.out.tfevents.99999999999999999999.a"}) {
+    write_file_atomically(folder.path() / name, "");
+  }
+  TensorboardWriter writer(folder.path(), 0);
+  writer.write(1, 1.0, {{"lm loss", 2.0}});
+  EXPECT_EQ(records_in(folder.path()), 2U);
 }
 
 }  // namespace
