@@ -37,6 +37,8 @@ started=$SECONDS
 cores=$(nproc)
 # clang's OpenMP library keeps memory of its own to the end of the process.
 export LSAN_OPTIONS=suppressions=$PWD/tests/build/leaks.txt:print_suppressions=0
+# Waiting threads of one test must not take a core from another.
+export OMP_WAIT_POLICY=passive
 
 stage() { printf '\n== %s (at %d:%02d) ==\n' "$1" $(((SECONDS - started) / 60)) $(((SECONDS - started) % 60)); }
 record() {  # passed|failed|skipped NAME [REASON]
