@@ -61,6 +61,8 @@ class CheckpointReader {
   const nlohmann::json& metadata() const;
   const std::vector<StoredTensor>& tensors() const;
   bool contains(const std::string& name) const;
+  /// Raises Error (input) where there is no such tensor or it has another shape.
+  void check_shape(const std::string& name, const Shape& shape) const;
 
   /// Fills the pieces of `to.local`, converting between float types. Raises Error (input) where the tensor is
   /// absent, has another shape, is not covered, or a checksum does not match.

@@ -41,7 +41,7 @@ fs::path choose_folder(const fs::path& path, std::int64_t iteration) {
   if (!fs::is_directory(path, code)) {
     fail(ErrorKind::input, path.string(), "is no folder; expected a checkpoint root or an iter_N folder");
   }
-  if (iteration_of_folder(fs::absolute(path).lexically_normal().filename().string()) >= 0 ||
+  if (iteration_of_folder(fs::absolute(path, code).lexically_normal().filename().string()) >= 0 ||
       fs::exists(path / checkpoint_index, code)) {
     if (!is_committed(path)) {
       fail(ErrorKind::input, path.string(), "holds no {} marker: the checkpoint was never finished",
@@ -60,6 +60,14 @@ fs::path choose_folder(const fs::path& path, std::int64_t iteration) {
   return path / iteration_folder_name(wanted);
 }
 
+DType element_type(const std::string& name, std::string_view place) {
+  try {
+    return dtype_from_name(name);
+  } catch (const Error& error) {
+    fail(ErrorKind::input, place, "{}", error.what());
+  }
+}
+
 Shape shape_of(const Json& list, std::string_view place) {
   if (!list.is_array() || list.size() > Shape::max_rank)
     fail(ErrorKind::input, place, "a shape in it is damaged");
@@ -72,6 +80,12 @@ Shape shape_of(const Json& list, std::string_view place) {
     shape.push_back(extent.get<std::int64_t>());
   }
   return shape;
+}
+
+// Text under a key of an object, empty where there is none.
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // The common part of two boxes; an empty extent (rank 0 with has = false) where there is none.
@@ -93,6 +107,35 @@ Overlap overlap_of(const Box& a, const Box& b) {
   return result;
 }
 
+// The slices of a tensor hold each of its elements once: as many elements, and no two slices overlap.
+void check_cover(const StoredTensor& tensor, const std::vector<StoredSlice>& slices, std::string_view place) {
+  std::int64_t whole = 1;
+  for (int dim = 0; dim < tensor.shape.rank(); ++dim) {
+    if (__builtin_mul_overflow(whole, tensor.shape[dim], &whole))
+      fail(ErrorKind::input, place, "tensor \"{}\": its shape is too large to be true", tensor.name);
+  }
+  std::int64_t stored = 0;
+  for (const StoredSlice& slice : slices) {
+    // Each slice is a range of a file, so no count overflows; their sum might.
+    if (__builtin_add_overflow(stored, slice.box.count(), &stored)) stored = -1;
+    if (stored < 0 || stored > whole) break;
+  }
+  if (stored != whole) {
+    fail(ErrorKind::input, place, "tensor \"{}\": its slices do not hold its {} elements once each",
+         tensor.name, whole);
+  }
+  constexpr std::size_t most_slices = 4096;
+  if (slices.size() > most_slices)
+    fail(ErrorKind::input, place, "tensor \"{}\" is cut into {} slices, more than {}", tensor.name,
+         slices.size(), most_slices);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (slices[i].box.count() > 0 && overlap_of(slices[i].box, slices[j].box).any)
+        fail(ErrorKind::input, place, "tensor \"{}\": two of its slices overlap", tensor.name);
+    }
+  }
+}
+
 }  // namespace
 
 struct CheckpointReader::State {
@@ -104,12 +147,19 @@ struct CheckpointReader::State {
   std::map<std::string, SafetensorsFile> files;
   std::set<const StoredSlice*> verified;
 
+  const StoredTensor* find(const std::string& name) const;
   void load_index();
   void load_tensor(const std::string& name, const Json& row, const std::string& place);
   void open_file(const std::string& name, std::uint64_t size);
   const SafetensorsEntry& entry_of(const StoredSlice& slice) const;
   void verify(const StoredSlice& slice);
 };
+
+const StoredTensor* CheckpointReader::State::find(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const StoredTensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
 
 void CheckpointReader::State::load_index() {
   const fs::path index_path = folder / checkpoint_index;
@@ -121,17 +171,19 @@ void CheckpointReader::State::load_index() {
          "does not match its checksum in {}; the checkpoint is damaged, load another one", checkpoint_marker);
   }
   const Json index = Json::parse(text, nullptr, false);
-  if (!index.is_object() || index.value("format", "") != "megalith-checkpoint" ||
-      !index.contains("tensors") || !index["tensors"].is_object() || !index.contains("files") ||
-      !index["files"].is_object() || !index.contains("iteration") ||
-      !index["iteration"].is_number_integer()) {
+  if (!index.is_object() || text_of(index, "format") != "megalith-checkpoint" || !index.contains("tensors") ||
+      !index["tensors"].is_object() || !index.contains("files") || !index["files"].is_object() ||
+      !index.contains("iteration") || !index["iteration"].is_number_integer() ||
+      index["iteration"].get<std::int64_t>() < 0) {
     fail(ErrorKind::input, place, "is no index of a Megalith checkpoint");
   }
-  if (index.value("version", 0) != 1) {
-    fail(ErrorKind::input, place, "has version {}, this program reads version 1", index.value("version", 0));
+  const Json version = index.value("version", Json());
+  if (version != 1) {
+    fail(ErrorKind::input, place, "has version {}, this program reads version 1", version.dump());
   }
   iteration = index["iteration"].get<std::int64_t>();
   metadata = index.value("metadata", Json::object());
+  if (!metadata.is_object()) fail(ErrorKind::input, place, "its metadata is no JSON object");
   for (const auto& [name, size] : index["files"].items()) {
     if (!size.is_number_unsigned()) fail(ErrorKind::input, place, "the size of {} is damaged", name);
     open_file(name, size.get<std::uint64_t>());
@@ -158,13 +210,13 @@ void CheckpointReader::State::load_tensor(const std::string& name, const Json& r
       !row.value("dtype", Json()).is_string()) {
     fail(ErrorKind::input, place, "the row of tensor \"{}\" is damaged", name);
   }
-  StoredTensor tensor{name, dtype_from_name(row["dtype"].get<std::string>()), shape_of(row["shape"], place)};
+  StoredTensor tensor{name, element_type(row["dtype"].get<std::string>(), place), shape_of(row["shape"], place)};
   for (const Json& item : row["slices"]) {
     if (!item.is_object()) fail(ErrorKind::input, place, "a slice of tensor \"{}\" is damaged", name);
     StoredSlice slice;
-    slice.file = item.value("file", "");
-    slice.key = item.value("key", "");
-    slice.checksum = item.value("xxh3", "");
+    slice.file = text_of(item, "file");
+    slice.key = text_of(item, "key");
+    slice.checksum = text_of(item, "xxh3");
     slice.box.extent = shape_of(item.value("extent", Json()), place);
     const Shape offset = shape_of(item.value("offset", Json()), place);
     bool inside = slice.box.extent.rank() == tensor.shape.rank() && offset.rank() == tensor.shape.rank();
@@ -181,6 +233,7 @@ void CheckpointReader::State::load_tensor(const std::string& name, const Json& r
     }
     slices[name].push_back(slice);
   }
+  check_cover(tensor, slices[name], place);
   tensors.push_back(std::move(tensor));
 }
 
@@ -225,16 +278,20 @@ bool CheckpointReader::contains(const std::string& name) const {
   return state_->slices.contains(name);
 }
 
+void CheckpointReader::check_shape(const std::string& name, const Shape& shape) const {
+  const std::string place = state_->folder.string();
+  const StoredTensor* stored = state_->find(name);
+  if (stored == nullptr) fail(ErrorKind::input, place, "holds no tensor \"{}\"", name);
+  if (stored->shape == shape) return;
+  fail(ErrorKind::input, place,
+       "tensor \"{}\" has shape {}, this model needs {}; load it with the config it was saved with", name,
+       stored->shape.to_string(), shape.to_string());
+}
+
 void CheckpointReader::read(Device& device, const LogicalTensor& to) const {
   const std::string place = state_->folder.string();
-  const auto stored = std::find_if(state_->tensors.begin(), state_->tensors.end(),
-                                   [&](const StoredTensor& tensor) { return tensor.name == to.name; });
-  if (stored == state_->tensors.end()) fail(ErrorKind::input, place, "holds no tensor \"{}\"", to.name);
-  if (!(stored->shape == to.logical_shape)) {
-    fail(ErrorKind::input, place,
-         "tensor \"{}\" has shape {}, this model needs {}; load it with the config it was saved with",
-         to.name, stored->shape.to_string(), to.logical_shape.to_string());
-  }
+  check_shape(to.name, to.logical_shape);
+  const StoredTensor* stored = state_->find(to.name);
   for (const ShardPiece& piece : to.pieces) {
     std::int64_t filled = 0;
     for (const StoredSlice& slice : state_->slices.at(to.name)) {

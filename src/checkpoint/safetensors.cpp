@@ -39,6 +39,9 @@ std::uint64_t checked_bytes(const std::vector<std::uint64_t>& extents, DType dty
   std::uint64_t bytes = size_of(dtype);
   for (const std::uint64_t extent : extents) {
     std::uint64_t product = 0;
+    // Beside an extent of 0 even a huge one gives no bytes.
+    if (extent > (std::uint64_t{1} << 48))
+      fail(ErrorKind::input, place, "tensor \"{}\": its shape is too large to be true", name);
     if (__builtin_mul_overflow(bytes, extent, &product) || product > (std::uint64_t{1} << 62)) {
       fail(ErrorKind::input, place, "tensor \"{}\": its shape is too large to be true", name);
     }

@@ -202,7 +202,8 @@ class DataPrepareCommand : public Command {
     for (const std::string& key : options.keys) {
       const std::string prefix = prepared_name(options.output_prefix, key);
       for (const std::string suffix : {".bin", ".idx"}) {
-        if (!overwrite_ && std::filesystem::exists(prefix + suffix)) {
+        std::error_code code;
+        if (!overwrite_ && std::filesystem::exists(prefix + suffix, code)) {
           fail(ErrorKind::usage, "--no-overwrite", "{} exists; remove it or choose another --output-prefix",
                prefix + suffix);
         }

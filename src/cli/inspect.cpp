@@ -69,7 +69,7 @@ class InspectCommand : public Command {
         "Examples:\n  megalith inspect runs/bible\n  megalith inspect --config configs/gpt2-124m.toml\n");
   }
 
-  int run(Schema& /*schema*/, Log& messages) override {
+  int run(Schema& schema, Log& messages) override {
     if (paths_.empty()) {
       if (options_.vocab_size == 0) {
         fail(ErrorKind::usage, "vocab_size",
@@ -78,6 +78,7 @@ class InspectCommand : public Command {
       show_model(gpt_config(options_, options_.vocab_size));
       return 0;
     }
+    refuse_settings(schema);
     const CheckpointReader reader(paths_.front(), options_.ckpt_step);
     show_checkpoint(reader);
     const nlohmann::json model = reader.metadata().value("model", nlohmann::json());
@@ -91,6 +92,20 @@ class InspectCommand : public Command {
   }
 
  private:
+  /// A checkpoint says itself what it holds; settings beside it would be left out silently.
+  void refuse_settings(const Schema& schema) const {
+    std::string given;
+    for (const auto& key : schema.settings()) {
+      if (key->name() == "ckpt_step" || key->name() == "micro_batch_size" || !schema.given(key->name()))
+        continue;
+      given += format("{}{}", given.empty() ? "" : ", ", key->name());
+    }
+    if (given.empty()) return;
+    fail(ErrorKind::usage, "inspect",
+         "{} describes its model itself; leave {} away, or the folder to inspect what the settings describe",
+         paths_.front(), given);
+  }
+
   static void show_checkpoint(const CheckpointReader& reader) {
     print(format("checkpoint {}: iteration {}\n", reader.folder().string(), reader.iteration()));
     for (const char* name : {"consumed_train_samples", "program", "device"}) {

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -162,6 +163,9 @@ int run_program(const std::vector<std::string>& arguments) {
     return report(error.what(), static_cast<int>(error.kind()));
   } catch (const std::bad_alloc&) {
     return report("out of memory: the system refused an allocation; use a smaller micro_batch_size or model",
+                  static_cast<int>(ErrorKind::environment));
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(format("{}: {}", error.path1().string(), error.code().message()),
                   static_cast<int>(ErrorKind::environment));
   } catch (const std::exception& error) {
     return report(format("internal error: {}; this is a bug in megalith, please report it", error.what()),

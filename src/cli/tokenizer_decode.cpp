@@ -8,8 +8,9 @@
 namespace megalith {
 namespace {
 
-/// Numbers with white space, commas or line ends between, in brackets or not.
-std::vector<Token> parse_tokens(std::string_view text) {
+/// `source`: where the text is from, for errors. Numbers with white space, commas or line ends between, in
+/// brackets or not.
+std::vector<Token> parse_tokens(std::string_view text, const std::string& source) {
   constexpr std::string_view between = " \t\r\n,[]";
   std::vector<Token> tokens;
   for (std::size_t place = text.find_first_not_of(between); place != std::string_view::npos;) {
@@ -18,8 +19,7 @@ std::vector<Token> parse_tokens(std::string_view text) {
     Token token = -1;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (error != std::errc{} || stop != word.data() + word.size()) {
-      fail(ErrorKind::input, "tokenizer decode", "'{}' at byte {} is no token number", word.substr(0, 40),
-           place);
+      fail(ErrorKind::input, source, "'{}' at byte {} is no token number", word.substr(0, 40), place);
     }
     tokens.push_back(token);
     place = text.find_first_not_of(between, end);
@@ -55,7 +55,13 @@ class TokenizerDecodeCommand : public Command {
     const std::unique_ptr<Tokenizer> tokenizer = load_chosen_tokenizer(tokenizer_);
     std::string words;
     for (const std::string& word : tokens_) words += word + ' ';
-    const std::vector<Token> tokens = parse_tokens(tokens_.empty() ? read_all(input_) : words);
+    const std::string source = !tokens_.empty() ? "TOKEN" : input_ == "-" ? "standard input" : input_;
+    const std::vector<Token> tokens = parse_tokens(tokens_.empty() ? read_all(input_) : words, source);
+    for (const Token token : tokens) {
+      if (token >= 0 && token < tokenizer->vocab_size()) continue;
+      fail(ErrorKind::input, source, "token {} is outside of the tokenizer's vocabulary of {}", token,
+           tokenizer->vocab_size());
+    }
     if (!show_) {
       write_all(output_, tokenizer->decode(tokens));
       return 0;

@@ -23,7 +23,9 @@ std::string reason(int code) {
 
 class Descriptor {
  public:
-  Descriptor(const std::filesystem::path& path, int flags) : value_(::open(path.c_str(), flags | O_CLOEXEC)) {
+  // Without O_NONBLOCK, opening a pipe waits for a writer that may never come.
+  Descriptor(const std::filesystem::path& path, int flags)
+      : value_(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK)) {
     if (value_ < 0) fail(ErrorKind::input, path.string(), "cannot open this file: {}", reason(errno));
   }
   ~Descriptor() { ::close(value_); }
@@ -34,7 +36,12 @@ class Descriptor {
     struct stat status{};
     if (::fstat(value_, &status) != 0)
       fail(ErrorKind::input, path.string(), "cannot stat: {}", reason(errno));
-    if (!S_ISREG(status.st_mode)) fail(ErrorKind::input, path.string(), "is not a regular file");
+    if (!S_ISREG(status.st_mode)) {
+      const char* kind = S_ISDIR(status.st_mode)    ? "a folder"
+                         : S_ISFIFO(status.st_mode) ? "a pipe"
+                                                    : "a device or socket";
+      fail(ErrorKind::input, path.string(), "is {}, not a regular file", kind);
+    }
     return static_cast<std::uint64_t>(status.st_size);
   }
 

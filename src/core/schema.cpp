@@ -63,16 +63,16 @@ void Schema::positional(std::vector<std::string>& field, std::string metavar, st
   positional_maximum_ = maximum;
 }
 
+void Schema::positional_replaces_settings() {
+  positional_replaces_settings_ = true;
+}
+
 void Schema::accept_config_file() {
   accepts_config_file_ = true;
 }
 
 void Schema::foreign_flags(std::vector<ForeignFlag> flags) {
   foreign_flags_.insert(foreign_flags_.end(), flags.begin(), flags.end());
-}
-
-void Schema::positional_replaces_settings() {
-  positional_replaces_settings_ = true;
 }
 
 void Schema::check(std::function<void(std::vector<std::string>& errors)> rule) {
@@ -158,13 +158,16 @@ void Schema::parse(std::span<const std::string> arguments, std::vector<std::stri
       intake.config_files.push_back(arguments[++i]);
     }
   }
-  for (const std::string& file : intake.config_files) read_config_file(file, intake);
+  bool is_readable = true;
+  for (const std::string& file : intake.config_files) {
+    is_readable = read_config_file(file, intake) && is_readable;
+  }
   read_flags(arguments, intake);
-
-  const bool is_replaced = positional_replaces_settings_ && !intake.words.empty();
+  // Complaints about what may well stand in an unreadable file, or is not needed, would hide the true
+  // mistake.
+  const bool is_complete = is_readable && !(positional_replaces_settings_ && !intake.words.empty());
   for (const auto& key : settings_) {
-    if (is_replaced) break;
-    if (key->required_ && key->origin_ == SettingOrigin::by_default && !key->faulty_) {
+    if (is_complete && key->required_ && key->origin_ == SettingOrigin::by_default && !key->faulty_) {
       key->faulty_ = true;
       std::string how =
           format("give {}{}{}", key->flag(), key->metavar_text().empty() ? "" : " ", key->metavar_text());
@@ -183,8 +186,8 @@ void Schema::parse(std::span<const std::string> arguments, std::vector<std::stri
     }
     *positional_field_ = std::move(intake.words);
   }
-  for (const auto& rule : checks_) {
-    if (!is_replaced) rule(intake.errors);
+  if (is_complete) {
+    for (const auto& rule : checks_) rule(intake.errors);
   }
   for (const auto& [reason, places] : intake.without_effect) {
     const bool several = places.find(", ") != std::string::npos;

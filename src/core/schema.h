@@ -191,7 +191,8 @@ class Schema {
   std::size_t read_foreign(const ForeignFlag& flag, const std::optional<std::string>& attached,
                            std::span<const std::string> arguments, std::size_t index, SchemaIntake& intake);
   void complain_unknown_flag(const std::string& word, SchemaIntake& intake) const;
-  void read_config_file(const std::string& path, SchemaIntake& intake);
+  /// False where the file could not be read as TOML.
+  bool read_config_file(const std::string& path, SchemaIntake& intake);
   void read_config_key(const struct ConfigEntry& entry, SchemaIntake& intake);
   void store(Setting& setting, std::span<const std::string> words, SettingOrigin origin,
              const std::string& place, SchemaIntake& intake);

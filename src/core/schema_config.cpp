@@ -20,6 +20,25 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+// Letters to insert, remove, replace or swap with their neighbour (Damerau 1964), whatever their case.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> rows(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        rows[i][j] = i + j;
+        continue;
+      }
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      rows[i][j] = std::min({rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (same ? 0 : 1)});
+      const bool swapped =
+          i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) rows[i][j] = std::min(rows[i][j], rows[i - 2][j - 2] + 1);
+    }
+  }
+  return rows[a.size()][b.size()];
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates) {
@@ -29,19 +48,9 @@ std::string nearest_name(std::string_view word, std::span<const std::string> can
   std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > longest) continue;
-    std::vector<std::size_t> row(candidate.size() + 1);
-    for (std::size_t j = 0; j <= candidate.size(); ++j) row[j] = j;
-    for (std::size_t i = 1; i <= word.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i;
-      for (std::size_t j = 1; j <= candidate.size(); ++j) {
-        const std::size_t replaced = diagonal + (lower(word[i - 1]) == lower(candidate[j - 1]) ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
       best = candidate;
     }
   }
@@ -54,8 +63,12 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return nearest.empty() ? "" : format("; did you mean {}{}?", prefix, nearest);
 }
 
-void Schema::read_config_file(const std::string& path, SchemaIntake& intake) {
-  for (const ConfigEntry& entry : read_toml_entries(path, intake.errors)) read_config_key(entry, intake);
+bool Schema::read_config_file(const std::string& path, SchemaIntake& intake) {
+  const std::size_t errors_before = intake.errors.size();
+  const std::vector<ConfigEntry> entries = read_toml_entries(path, intake.errors);
+  const bool is_readable = intake.errors.size() == errors_before;
+  for (const ConfigEntry& entry : entries) read_config_key(entry, intake);
+  return is_readable;
 }
 
 void Schema::read_config_key(const ConfigEntry& entry, SchemaIntake& intake) {

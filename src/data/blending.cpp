@@ -49,9 +49,10 @@ Blend parse_blend(std::span<const std::string> values, std::string_view flag) {
     }
     return blend;
   }
+  std::error_code code;
   if ((even && numbers > 0) || (!even && values.size() > 1 && numbers == values.size() / 2 + 1) ||
       (!even && values.size() > 1 && numbers > 0 &&
-       !std::filesystem::exists(dataset_prefix(values[0]) + ".idx"))) {
+       !std::filesystem::exists(dataset_prefix(values[0]) + ".idx", code))) {
     fail(ErrorKind::usage, flag,
          "weights and paths do not alternate in {} values ({} of every other one are numbers); give PATH..., "
          "or WEIGHT "

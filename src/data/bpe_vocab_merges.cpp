@@ -40,6 +40,29 @@ void read_merges(std::string_view text, BpeVocabularyBuilder& builder, const std
   }
 }
 
+// A merges.txt that was cut short at the end of a line still reads well, but text would silently become other
+// tokens. Some vocabularies hold a few pieces beside the merges, such as control tokens.
+void check_merges_are_whole(const BpeVocabulary& vocabulary, const std::string& vocab_name,
+                            const std::string& merges_name) {
+  std::vector<bool> is_made(vocabulary.pieces.size());
+  for (const BpeMerge& merge : vocabulary.merges) is_made[static_cast<std::size_t>(merge.result)] = true;
+  std::size_t orphans = 0;
+  std::size_t example = 0;
+  for (std::size_t token = 0; token < vocabulary.pieces.size(); ++token) {
+    if (vocabulary.kinds[token] != PieceKind::byte_level || vocabulary.pieces[token].size() < 2 ||
+        is_made[token])
+      continue;
+    if (vocabulary.pieces[token].front() == '<' || vocabulary.pieces[token].front() == '[') continue;
+    if (orphans++ == 0) example = token;
+  }
+  if (orphans <= 16 + vocabulary.pieces.size() / 100) return;
+  fail(ErrorKind::input, merges_name,
+       "has {} merges, and none of them makes {} of the pieces in {}, such as number {}; it is cut short or "
+       "belongs to "
+       "another vocabulary",
+       vocabulary.merges.size(), orphans, vocab_name, example);
+}
+
 }  // namespace
 
 BpeVocabulary parse_vocab_and_merges(std::string_view vocab_json, std::string_view merges_txt,
@@ -48,6 +71,7 @@ BpeVocabulary parse_vocab_and_merges(std::string_view vocab_json, std::string_vi
   BpeVocabularyBuilder builder(format("{} with {}", vocab_name, merges_name), vocab.size());
   read_pieces(vocab, builder, vocab_name);
   read_merges(merges_txt, builder, merges_name);
+  check_merges_are_whole(builder.vocabulary(), vocab_name, merges_name);
   const Token end = builder.find(std::string(end_of_text));
   if (end >= 0) builder.add_token({std::string(end_of_text), end, true, false}, end);
   return builder.finish();

@@ -1,6 +1,7 @@
 #include "data/byte_stream.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,8 @@
 namespace megalith {
 namespace {
 
+constexpr int writer_patience_ms = 5000;
+
 std::string reason(int code) {
   return std::generic_category().message(code);
 }
@@ -22,14 +25,17 @@ std::string reason(int code) {
 class FileStream : public ByteStream {
  public:
   explicit FileStream(const std::string& path)
-      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail(ErrorKind::input, path_, "cannot open this file: {}", reason(errno));
     try {
       struct stat status{};
-      if (::fstat(descriptor_, &status) == 0 && S_ISDIR(status.st_mode)) {
+      if (::fstat(descriptor_, &status) != 0) fail(ErrorKind::input, path_, "cannot stat: {}", reason(errno));
+      if (S_ISDIR(status.st_mode)) {
         fail(ErrorKind::input, path_, "is a folder; give its files, for example {}/*.jsonl", path_);
       }
-      head_size_ = read_some(head_);
+      if (S_ISFIFO(status.st_mode)) wait_for_writer();
+      ::fcntl(descriptor_, F_SETFL, ::fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+      if (head_size_ == 0) head_size_ = read_some(head_);
     } catch (...) {
       ::close(descriptor_);
       throw;
@@ -55,6 +61,23 @@ class FileStream : public ByteStream {
   std::uint64_t consumed() const override { return consumed_; }
 
  private:
+  /// Opened without O_NONBLOCK, a pipe that nobody writes into would be waited for without end. A read from
+  /// it says "end" until a writer is there and "try again" from then on.
+  void wait_for_writer() {
+    constexpr int step_ms = 20;
+    for (int waited = 0; waited < writer_patience_ms; waited += step_ms) {
+      const ssize_t got = ::read(descriptor_, head_.data(), head_.size());
+      if (got > 0) head_size_ = static_cast<std::size_t>(got);
+      if (got != 0) return;
+      pollfd state{descriptor_, POLLIN, 0};
+      ::poll(&state, 1, step_ms);
+      if ((state.revents & POLLHUP) != 0) return;  // a writer came and left
+      if (state.revents != 0) ::poll(nullptr, 0, step_ms);
+    }
+    fail(ErrorKind::input, path_, "is a pipe that nobody has opened for writing within {} s",
+         writer_patience_ms / 1000);
+  }
+
   std::size_t read_some(std::span<char> buffer) {
     while (true) {
       const ssize_t got = ::read(descriptor_, buffer.data(), buffer.size());

@@ -45,10 +45,11 @@ std::unique_ptr<Tokenizer> load_hugging_face(const TokenizerOptions& options) {
          "on the network are not looked up)");
   }
   std::filesystem::path file = options.tokenizer_model;
-  if (std::filesystem::is_directory(file)) file /= "tokenizer.json";
+  std::error_code code;
+  if (std::filesystem::is_directory(file, code)) file /= "tokenizer.json";
   std::string eod_content;
   const std::filesystem::path config = file.parent_path() / "tokenizer_config.json";
-  if (std::filesystem::is_regular_file(config)) {
+  if (std::filesystem::is_regular_file(config, code)) {
     eod_content = parse_eos_token(read_file(config, tokenizer_file_limit), config.string());
   }
   return std::make_unique<BpeTokenizer>(

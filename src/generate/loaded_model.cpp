@@ -21,7 +21,7 @@ void check_tokenizer(const CheckpointReader& reader, const Tokenizer& tokenizer)
        "was trained with another tokenizer (fingerprint {}, {} pieces) than the one given ({}, {} pieces); "
        "its token numbers "
        "mean other text. Give the tokenizer files it was trained with",
-       stored, description.value("vocab_size", std::int64_t{0}), tokenizer.fingerprint(),
+       stored, description.value("vocab_size", nlohmann::json()).dump(), tokenizer.fingerprint(),
        tokenizer.vocab_size());
 }
 
@@ -41,13 +41,16 @@ LoadedModel load_model(Device& device, const std::filesystem::path& path, std::i
   if (!options.tokenizer_type.empty()) {
     model.tokenizer = load_tokenizer(options);
     check_tokenizer(reader, *model.tokenizer);
+    if (model.tokenizer->vocab_size() > model.config.vocabulary) {
+      fail(ErrorKind::input, reader.folder().string(),
+           "has a vocabulary of {}, the tokenizer has {} pieces; give the tokenizer it was trained with",
+           model.config.vocabulary, model.tokenizer->vocab_size());
+    }
   }
   // The stored shapes are compared before memory is taken: a damaged size must not ask for terabytes.
   const ParameterTable table = build_gpt_parameter_table(model.config);
   for (const Parameter& row : table.rows()) {
-    if (row.tie_group < 0 && !reader.contains(row.name)) {
-      fail(ErrorKind::input, reader.folder().string(), "holds no tensor \"{}\"", row.name);
-    }
+    if (row.tie_group < 0 || reader.contains(row.name)) reader.check_shape(row.name, row.logical_shape);
   }
   model.store = std::make_unique<ParameterStore>(device, table, false);
   load_weights(reader, *model.store);

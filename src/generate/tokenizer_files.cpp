@@ -29,6 +29,12 @@ fs::path actual_file(const std::string& given) {
   return fs::is_directory(given, code) ? fs::path(given) / "tokenizer.json" : fs::path(given);
 }
 
+// description[group][name], null where either is missing or of another kind.
+Json field_of(const Json& description, const char* group, const char* name) {
+  const Json fields = description.value(group, Json());
+  return fields.is_object() ? fields.value(name, Json()) : Json();
+}
+
 }  // namespace
 
 Json store_tokenizer(const fs::path& root, const TokenizerOptions& options, const Tokenizer& tokenizer) {
@@ -61,8 +67,8 @@ TokenizerOptions stored_tokenizer(const fs::path& root, const Json& metadata) {
   if (options.tokenizer_type == "NullTokenizer" && size.is_number_integer())
     options.vocab_size = size.get<std::int64_t>();
   for (const auto& [name, field] : file_fields) {
-    const Json file = description.value("files", Json::object()).value(name, Json());
-    const Json path = description.value("paths", Json::object()).value(name, Json());
+    const Json file = field_of(description, "files", name);
+    const Json path = field_of(description, "paths", name);
     if (!file.is_string()) continue;
     // Only a plain name may be joined to the folder.
     const fs::path beside = root / folder_name / fs::path(file.get<std::string>()).filename();

@@ -1,5 +1,6 @@
 #include "model/gpt_config_json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -9,20 +10,51 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t extent_limit = std::int64_t{1} << 32;
+constexpr std::int64_t extent_limit = std::int64_t{1} << 31;
+// Each layer has rows in the parameter table before anything of it is compared with what is stored.
+constexpr std::int64_t layer_limit = 1 << 16;
 
-std::int64_t extent(const Json& json, const char* name, std::string_view place) {
+std::int64_t extent(const Json& json, const char* name, std::string_view place,
+                    std::int64_t limit = extent_limit) {
   if (!json.contains(name) || !json[name].is_number_integer()) {
     fail(ErrorKind::input, place, "model.{}: expected a whole number in the checkpoint's metadata", name);
   }
   const auto value = json[name].get<std::int64_t>();
-  if (value < 1 || value > extent_limit)
-    fail(ErrorKind::input, place, "model.{}: {} is out of range", name, value);
+  if (value < 1 || value > limit)
+    fail(ErrorKind::input, place, "model.{}: {} is out of range, expected 1 to {}", name, json[name].dump(),
+         limit);
   return value;
 }
 
 std::string activation_name(Activation activation) {
   return activation == Activation::gelu_erf ? "gelu_erf" : "gelu_tanh";
+}
+
+// What GptConfig::check() would blame on the user's settings, and products that would not fit.
+void check_consistent(const GptConfig& config, std::string_view place) {
+  if (!(config.norm_epsilon > 0.0) || !std::isfinite(config.norm_epsilon)) {
+    fail(ErrorKind::input, place, "model.norm_epsilon: {} is out of range, expected more than 0",
+         config.norm_epsilon);
+  }
+  if (config.max_positions < config.sequence) {
+    fail(ErrorKind::input, place, "model.max_position_embeddings: {} is less than seq_length {}",
+         config.max_positions, config.sequence);
+  }
+  if (config.heads > extent_limit / config.head_size) {
+    fail(ErrorKind::input, place,
+         "model.num_attention_heads: {} heads of {} channels are too large to be true", config.heads,
+         config.head_size);
+  }
+  const std::int64_t widest = std::max({config.hidden, config.ffn, config.attention_width(), config.sequence,
+                                        config.max_positions, config.vocabulary});
+  // Every matrix, and all of them together, stay far below 2^63 bytes.
+  constexpr double element_limit = 0x1p56;
+  const double elements =
+      static_cast<double>(widest) * static_cast<double>(widest) * static_cast<double>(config.layers);
+  if (elements > element_limit) {
+    fail(ErrorKind::input, place, "model: {} layers of extents up to {} are too large to be true",
+         config.layers, widest);
+  }
 }
 
 }  // namespace
@@ -47,7 +79,7 @@ GptConfig gpt_config_from_json(const Json& json, std::string_view place) {
     fail(ErrorKind::input, place, "the checkpoint's metadata describes no model of type gpt");
   }
   GptConfig config;
-  config.layers = extent(json, "num_layers", place);
+  config.layers = extent(json, "num_layers", place, layer_limit);
   config.hidden = extent(json, "hidden_size", place);
   config.ffn = extent(json, "ffn_hidden_size", place);
   config.heads = extent(json, "num_attention_heads", place);
@@ -70,6 +102,7 @@ GptConfig gpt_config_from_json(const Json& json, std::string_view place) {
     fail(ErrorKind::input, place, "model.untie_embeddings_and_output_weights: expected true or false");
   }
   config.tied = !untied.get<bool>();
+  check_consistent(config, place);
   return config;
 }
 

@@ -5,16 +5,15 @@
 namespace megalith {
 
 int ParameterTable::add(Parameter parameter) {
-  MEGALITH_ASSERT(find(parameter.name) < 0, "two parameters are named " + parameter.name);
+  const bool is_new = row_of_name_.emplace(parameter.name, size()).second;
+  MEGALITH_ASSERT(is_new, "two parameters are named " + parameter.name);
   rows_.push_back(std::move(parameter));
   return size() - 1;
 }
 
 int ParameterTable::find(std::string_view name) const {
-  for (int row = 0; row < size(); ++row) {
-    if ((*this)[row].name == name) return row;
-  }
-  return -1;
+  const auto found = row_of_name_.find(std::string(name));
+  return found == row_of_name_.end() ? -1 : found->second;
 }
 
 std::int64_t ParameterTable::parameter_count() const {

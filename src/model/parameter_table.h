@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/dtype.h"
@@ -46,6 +47,7 @@ class ParameterTable {
 
  private:
   std::vector<Parameter> rows_;
+  std::unordered_map<std::string, int> row_of_name_;
 };
 
 }  // namespace megalith

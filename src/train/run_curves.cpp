@@ -37,6 +37,14 @@ std::string tick_text(double value, double step) {
   return format("{:.{}f}", value, decimals);
 }
 
+// Beyond these, differences and quotients of values leave the range of a double; no run has such numbers.
+constexpr double largest_shown = 1e100;
+constexpr double smallest_shown_logarithm = 1e-100;
+
+bool is_shown(double value, bool logarithmic) {
+  return std::abs(value) <= largest_shown && (!logarithmic || value >= smallest_shown_logarithm);
+}
+
 // Maps values to pixels along one axis.
 struct Axis {
   double low = 0;
@@ -76,7 +84,7 @@ Axis fit_axis(const std::vector<RunCurve>& curves, double Point::* coordinate, b
     for (const std::vector<Point>* points : {&curve.training, &curve.validation}) {
       for (const Point& point : *points) {
         const double value = point.*coordinate;
-        if (logarithmic && value <= 0) continue;
+        if (!is_shown(value, logarithmic)) continue;
         axis.low = std::min(axis.low, value);
         axis.high = std::max(axis.high, value);
       }
@@ -115,7 +123,7 @@ std::vector<Point> thinned(std::vector<Point> points) {
 std::vector<Point> to_pixels(const std::vector<Point>& points, const Axis& x, const Axis& y) {
   std::vector<Point> pixels;
   for (const Point& point : points) {
-    if ((x.logarithmic && point.x <= 0) || (y.logarithmic && point.y <= 0)) continue;
+    if (!is_shown(point.x, x.logarithmic) || !is_shown(point.y, y.logarithmic)) continue;
     pixels.push_back({x.place(point.x), y.place(point.y)});
   }
   return thinned(std::move(pixels));
@@ -160,6 +168,8 @@ std::string legend_text(const RunCurve& curve) {
 
 std::vector<double> axis_ticks(double low, double high, int count) {
   const double raw = (high - low) / std::max(1, count);
+  // Too narrow or too wide for round steps between the ends.
+  if (!(raw > 1e-300 && raw < 1e300 && std::abs(low) < raw * 1e15)) return {low, high};
   const double unit = std::pow(10.0, std::floor(std::log10(raw)));
   double step = unit * 10;
   for (const double digit : {1.0, 2.0, 5.0}) {

@@ -130,16 +130,21 @@ std::string cut_back(std::string_view file, std::int64_t keep_through) {
 
 // Returns the newest time in the files' names, in seconds since 1970.
 std::int64_t cut_folder_back(const fs::path& folder, std::int64_t keep_through) {
+  std::vector<fs::path> files;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    if (entry->path().filename().string().starts_with(file_prefix)) files.push_back(entry->path());
+  }
+  if (code) fail(ErrorKind::environment, folder.string(), "cannot list this folder: {}", code.message());
   std::int64_t newest = 0;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(file_prefix)) continue;
+  for (const fs::path& file : files) {
+    const std::string name = file.filename().string();
     std::int64_t time = 0;
     std::from_chars(name.data() + file_prefix.size(), name.data() + name.size(), time);
     newest = std::max(newest, time);
-    const std::string text = read_file(entry.path());
+    const std::string text = read_file(file);
     const std::string kept = cut_back(text, keep_through);
-    if (kept != text) write_file_atomically(entry.path(), kept);
+    if (kept != text) write_file_atomically(file, kept);
   }
   return newest;
 }

@@ -107,6 +107,12 @@ bool load_training(Device& device, const TrainOptions& options, const RunIdentit
                    TrainingState& state, const Tokenizer* tokenizer, Log& log) {
   std::error_code code;
   const std::filesystem::path path = options.load;
+  const std::filesystem::file_status status = std::filesystem::status(path, code);
+  if (status.type() != std::filesystem::file_type::not_found && !std::filesystem::is_directory(status)) {
+    fail(ErrorKind::input, options.load,
+         "is no folder{}; --load takes a run folder or one of its iter_N folders",
+         status.type() == std::filesystem::file_type::none ? format(" ({})", code.message()) : "");
+  }
   const bool is_missing =
       !std::filesystem::exists(path, code) ||
       (committed_iterations(path).empty() && !std::filesystem::exists(path / checkpoint_index, code));
