@@ -66,7 +66,7 @@ def main():
         found = scalars(os.path.join(folder, "tensorboard"))
         run_files.check_scalars(found, rows)
         checksums = 0
-        for iteration in (4, 5, 8, 12):
+        for iteration in (4, 8, 12):
             checkpoint = os.path.join(folder, f"iter_{iteration:07d}")
             files = {name: tensors(os.path.join(checkpoint, name)) for name in run_files.shards(checkpoint)}
             for part, data in run_files.check_index(checkpoint, files):
