@@ -1,5 +1,7 @@
 #include "model/embedding.h"
 
+#include "model/hidden_dropout.h"
+
 namespace megalith {
 
 Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
@@ -10,14 +12,6 @@ Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
   positions_ = store.compute(positions);
   words_gradient_ = store.gradient(words);
   positions_gradient_ = store.gradient(positions);
-}
-
-DropoutArgs Embedding::dropout(const MicroBatch& batch) const {
-  DropoutArgs args;
-  args.probability = config_.hidden_dropout;
-  args.key = key_;
-  args.samples = batch.samples;
-  return args;
 }
 
 void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, const Tensor& x) const {
@@ -32,15 +26,17 @@ void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, cons
   device.embedding_forward(QueueKind::compute, args);
   if (pass == Pass::evaluation || config_.hidden_dropout == 0.0) return;
   const std::int64_t sequences = batch.samples.shape[0];
-  const Tensor states = x.reshaped({sequences, x.shape[0] / sequences, x.shape[1]});
-  device.dropout_add_forward(QueueKind::compute, {states, Tensor(), Tensor(), states, dropout(batch)});
+  const Tensor states = batched(x, sequences);
+  device.dropout_add_forward(
+      QueueKind::compute, {states, Tensor(), Tensor(), states, hidden_dropout(config_, key_, batch, pass)});
 }
 
 void Embedding::backward(Device& device, const MicroBatch& batch, const Tensor& x_grad) const {
   if (config_.hidden_dropout > 0.0) {
     const std::int64_t sequences = batch.samples.shape[0];
-    const Tensor states = x_grad.reshaped({sequences, x_grad.shape[0] / sequences, x_grad.shape[1]});
-    device.dropout_backward(QueueKind::compute, states, states, dropout(batch));
+    const Tensor states = batched(x_grad, sequences);
+    device.dropout_backward(QueueKind::compute, states, states,
+                            hidden_dropout(config_, key_, batch, Pass::training));
   }
   device.embedding_backward(QueueKind::compute, {batch.tokens, x_grad, words_gradient_, 0});
   device.embedding_backward(QueueKind::compute, {batch.positions, x_grad, positions_gradient_, 0});

@@ -17,8 +17,6 @@ class Embedding {
   void backward(Device& device, const MicroBatch& batch, const Tensor& x_grad) const;
 
  private:
-  DropoutArgs dropout(const MicroBatch& batch) const;
-
   GptConfig config_;
   Tensor words_;
   Tensor positions_;

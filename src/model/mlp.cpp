@@ -1,30 +1,15 @@
 #include "model/mlp.h"
 
 #include "model/gpt_parameters.h"
+#include "model/hidden_dropout.h"
 
 namespace megalith {
-namespace {
-
-Tensor batched(const Tensor& rows, std::int64_t sequences) {
-  return rows.reshaped({sequences, rows.shape[0] / sequences, rows.shape[1]});
-}
-
-}  // namespace
-
 Mlp::Mlp(const GptConfig& config, const ParameterStore& store, std::int64_t layer)
     : config_(config),
       norm_(make_norm(store, layer_parameter_name(layer, "pre_mlp_layernorm"), config.norm_epsilon)),
       fc1_(make_linear(store, layer_parameter_name(layer, "mlp.linear_fc1"))),
       fc2_(make_linear(store, layer_parameter_name(layer, "mlp.linear_fc2"))),
       output_key_(philox_key(config.seed, "dropout:" + layer_parameter_name(layer, "mlp.linear_fc2"))) {}
-
-DropoutArgs Mlp::dropout(const MicroBatch& batch, Pass pass) const {
-  DropoutArgs args;
-  args.probability = pass == Pass::training ? config_.hidden_dropout : 0.0;
-  args.key = output_key_;
-  args.samples = batch.samples;
-  return args;
-}
 
 void Mlp::forward(Device& device, const MicroBatch& batch, Pass pass, const LayerActivations& kept,
                   const Tensor& x, const Tensor& y) const {
@@ -34,8 +19,9 @@ void Mlp::forward(Device& device, const MicroBatch& batch, Pass pass, const Laye
                             kept.norm_2);
   if (!y) return;
   linear_forward(device, fc2_, y, kept.activated, /*add_bias=*/false);
-  device.dropout_add_forward(QueueKind::compute, {batched(y, sequences), fc2_.bias, batched(x, sequences),
-                                                  batched(y, sequences), dropout(batch, pass)});
+  device.dropout_add_forward(QueueKind::compute,
+                             {batched(y, sequences), fc2_.bias, batched(x, sequences), batched(y, sequences),
+                              hidden_dropout(config_, output_key_, batch, pass)});
 }
 
 void Mlp::backward_input(Device& device, const MicroBatch& batch, const LayerActivations& kept,
@@ -45,7 +31,7 @@ void Mlp::backward_input(Device& device, const MicroBatch& batch, const LayerAct
   if (gradients.mlp_output) {
     output_grad = gradients.mlp_output;
     device.dropout_backward(QueueKind::compute, batched(output_grad, sequences), batched(y_grad, sequences),
-                            dropout(batch, Pass::training));
+                            hidden_dropout(config_, output_key_, batch, Pass::training));
   }
   linear_backward_input(device, fc2_, gradients.preactivation, output_grad);
   device.activation_backward(QueueKind::compute, config_.activation, gradients.preactivation,

@@ -30,8 +30,6 @@ class Mlp {
                          const Tensor& y) const;
 
  private:
-  DropoutArgs dropout(const MicroBatch& batch, Pass pass) const;
-
   GptConfig config_;
   Norm norm_;
   Linear fc1_;

@@ -5,16 +5,9 @@
 #include <utility>
 
 #include "model/gpt_parameters.h"
+#include "model/hidden_dropout.h"
 
 namespace megalith {
-namespace {
-
-Tensor batched(const Tensor& rows, std::int64_t sequences) {
-  return rows.reshaped({sequences, rows.shape[0] / sequences, rows.shape[1]});
-}
-
-}  // namespace
-
 SelfAttention::SelfAttention(const GptConfig& config, const ParameterStore& store, std::int64_t layer)
     : config_(config),
       norm_(make_norm(store, layer_parameter_name(layer, "input_layernorm"), config.norm_epsilon)),
@@ -61,14 +54,6 @@ AttentionArgs SelfAttention::of_sequence(const AttentionArgs& all, const Tensor&
   return args;
 }
 
-DropoutArgs SelfAttention::dropout(const MicroBatch& batch, Pass pass) const {
-  DropoutArgs args;
-  args.probability = pass == Pass::training ? config_.hidden_dropout : 0.0;
-  args.key = output_key_;
-  args.samples = batch.samples;
-  return args;
-}
-
 void SelfAttention::forward(Device& device, const MicroBatch& batch, Pass pass, const LayerActivations& kept,
                             const Tensor& x, const Tensor& y) const {
   const std::int64_t sequences = batch.samples.shape[0];
@@ -83,8 +68,9 @@ void SelfAttention::forward(Device& device, const MicroBatch& batch, Pass pass, 
     device.attention_forward(QueueKind::compute, all);
   }
   linear_forward(device, proj_, y, kept.attended, /*add_bias=*/false);
-  device.dropout_add_forward(QueueKind::compute, {batched(y, sequences), proj_.bias, batched(x, sequences),
-                                                  batched(y, sequences), dropout(batch, pass)});
+  device.dropout_add_forward(QueueKind::compute,
+                             {batched(y, sequences), proj_.bias, batched(x, sequences), batched(y, sequences),
+                              hidden_dropout(config_, output_key_, batch, pass)});
 }
 
 void SelfAttention::backward_input(Device& device, const MicroBatch& batch, const LayerActivations& kept,
@@ -95,7 +81,7 @@ void SelfAttention::backward_input(Device& device, const MicroBatch& batch, cons
   if (gradients.proj_output) {
     proj_grad = gradients.proj_output;
     device.dropout_backward(QueueKind::compute, batched(proj_grad, sequences), batched(y_grad, sequences),
-                            dropout(batch, Pass::training));
+                            hidden_dropout(config_, output_key_, batch, Pass::training));
   }
   linear_backward_input(device, proj_, scratch.attended, proj_grad);
 

@@ -60,7 +60,6 @@ class SelfAttention {
   AttentionArgs attention(const MicroBatch& batch, Pass pass, const LayerActivations& kept) const;
   /// The call for one sequence alone, with its own document boundaries.
   static AttentionArgs of_sequence(const AttentionArgs& all, const Tensor& cu_seqlens, std::int64_t sequence);
-  DropoutArgs dropout(const MicroBatch& batch, Pass pass) const;
 
   GptConfig config_;
   Norm norm_;
