@@ -59,6 +59,32 @@ void warn_of_other_machine(const CheckpointReader& reader, const RunIdentity& id
   }
 }
 
+// What the number of consumed samples counts.
+Json data_of(const TrainOptions& options) {
+  return {{"seq_length", options.seq_length},
+          {"split", options.split},
+          {"data_path", options.data_path},
+          {"train_data_path", options.train_data_path}};
+}
+
+void warn_of_other_data(const CheckpointReader& reader, const TrainOptions& options, Log& log) {
+  const Json stored = part(reader, "data");
+  if (!stored.is_object()) return;
+  const Json wanted = data_of(options);
+  std::string differences;
+  for (const auto& [key, value] : wanted.items()) {
+    const Json found = stored.value(key, Json());
+    if (found == value) continue;
+    differences +=
+        format("{}{} was {}, is {}", differences.empty() ? "" : "; ", key, found.dump(), value.dump());
+  }
+  if (differences.empty()) return;
+  log.warn(format(
+      "the data are not those the checkpoint was trained on: {}. The run goes on at the same sample number, "
+      "which names other text now",
+      differences));
+}
+
 void load_optimizer(const CheckpointReader& reader, Device& device, const TrainOptions& options,
                     TrainingState& state) {
   const Json optimizer = part(reader, "optimizer");
@@ -89,6 +115,7 @@ void save_training(Device& device, const std::filesystem::path& root, const Trai
       {"device", identity.device},
       {"program", format("megalith {} ({}, {})", version_number, version_commit, version_compiler)},
       {"options", identity.options},
+      {"data", data_of(options)},
       {"consumed_train_samples", state.consumed_samples},
       {"interval", state.interval.to_json()}};
   std::vector<LogicalTensor> tensors = state.store.weights();
@@ -134,6 +161,7 @@ bool load_training(Device& device, const TrainOptions& options, const RunIdentit
   }
   check_seed(reader, options, identity);
   warn_of_other_machine(reader, identity, log);
+  warn_of_other_data(reader, options, log);
   state.iteration = reader.iteration();
   state.consumed_samples = whole_number(reader, "consumed_train_samples");
   state.interval = IntervalSums::from_json(part(reader, "interval"));

@@ -177,6 +177,15 @@ TEST_P(TrainerTest, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(message(load + "--seed 99 --no-load-rng --override-opt-param-scheduler"), "accepted");
 }
 
+TEST_P(TrainerTest, OtherDataThanTheCheckpointsAreSaid) {
+  const std::string run = "--save " + run_at("run") + " --max-position-embeddings 16 ";
+  train(run + "--exit-interval 5");
+  train(run + "--load " + run_at("run") + " --exit-interval 7");
+  EXPECT_EQ(log_text().find("the data are not those"), std::string::npos);
+  train(run + "--load " + run_at("run") + " --seq-length 16");
+  EXPECT_NE(log_text().find("seq_length was 8, is 16"), std::string::npos);
+}
+
 TEST_P(TrainerTest, AMissingCheckpointStartsAfreshOnlyWhereAllowed) {
   train("--load " + run_at("nothing") + " --save " + run_at("run") + " --train-iters 2 --lr-warmup-iters 0");
   EXPECT_NE(log_text().find("holds no checkpoint"), std::string::npos);
