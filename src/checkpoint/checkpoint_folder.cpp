@@ -1,11 +1,11 @@
 #include "checkpoint/checkpoint_folder.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <system_error>
 
 #include "core/error.h"

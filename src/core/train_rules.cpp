@@ -468,10 +468,9 @@ class Resolver {
   void check_rest() {
     const TrainOptions& o = options_;
     if (train_ && usable({"eval_interval", "eval_iters", "train_iters", "global_batch_size"})) {
-      const double times =
-          o.eval_interval > 0 ? static_cast<double>(o.train_iters / o.eval_interval + 1) : 1.0;
-      const double samples =
-          times * static_cast<double>(o.eval_iters) * static_cast<double>(o.global_batch_size);
+      const std::int64_t times = o.eval_interval > 0 ? o.train_iters / o.eval_interval + 1 : 1;
+      const double samples = static_cast<double>(times) * static_cast<double>(o.eval_iters) *
+                             static_cast<double>(o.global_batch_size);
       if (samples > most_evaluation_samples) {
         complain(
             "eval_iters",

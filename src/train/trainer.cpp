@@ -235,17 +235,19 @@ void Trainer::stop_at_bad_loss(const StepResult& result) const {
 bool Trainer::should_stop(RunResult& result) const {
   if (stop_signal_ != 0) {
     result.end = RunEnd::signal;
-  } else if (state_->iteration == options_.train_iters) {
-    return false;
-  } else if (options_.exit_interval > 0 && state_->iteration % options_.exit_interval == 0) {
-    result.end = RunEnd::exit_interval;
-  } else if (options_.exit_duration_in_mins > 0 &&
-             now_seconds() - started_seconds_ > options_.exit_duration_in_mins * 60) {
-    result.end = RunEnd::exit_duration;
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  if (state_->iteration == options_.train_iters) return false;
+  if (options_.exit_interval > 0 && state_->iteration % options_.exit_interval == 0) {
+    result.end = RunEnd::exit_interval;
+    return true;
+  }
+  if (options_.exit_duration_in_mins > 0 &&
+      now_seconds() - started_seconds_ > options_.exit_duration_in_mins * 60) {
+    result.end = RunEnd::exit_duration;
+    return true;
+  }
+  return false;
 }
 
 std::int64_t Trainer::valid_first_sample() const {
