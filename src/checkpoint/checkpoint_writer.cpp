@@ -170,8 +170,13 @@ void save_checkpoint(Device& device, const CheckpointSaveOptions& options, const
   write_file_atomically(folder / checkpoint_marker, hash_hex(index_text) + "\n");
   publish_folder(folder, final_folder);
   partial.release();
-  write_file_atomically(options.root / checkpoint_latest, format("{}\n", options.iteration));
   apply_retention(options.root, options.retain, options.retain_interval);
+  try {
+    write_file_atomically(options.root / checkpoint_latest, format("{}\n", options.iteration));
+  } catch (const Error&) {
+    // The checkpoint is published and no reader looks at this file: a disk that is full to the last block
+    // must not make the save count as failed.
+  }
 }
 
 }  // namespace megalith
