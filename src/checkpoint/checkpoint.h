@@ -1,11 +1,10 @@
 // Checkpoints without a layout: logical tensors in safetensors shards, an index with checksums, a commit
-// marker.
+// marker. Under ROOT:
 //
-//   ROOT/iter_0000100/model-00001-of-00002.safetensors ...   slices of logical tensors
-//   ROOT/iter_0000100/index.json     metadata; every tensor's type, shape and slices with file, key and
-//   checksum ROOT/iter_0000100/COMMITTED      written last, holds index.json's checksum; without it the
-//   folder does not count ROOT/latest_checkpointed_iteration.txt   Megatron's name, for people; readers look
-//   at the folders themselves
+//   iter_0000100/model-00001-of-00002.safetensors ...  slices of logical tensors
+//   iter_0000100/index.json  metadata; every tensor's type, shape and slices, with file, key and checksum
+//   iter_0000100/COMMITTED   written last, holds index.json's checksum; without it the folder does not count
+//   latest_checkpointed_iteration.txt  Megatron's name, for people; readers look at the folders themselves
 //
 // A slice that covers its whole tensor has the tensor's name as its key, so that other programs can read the
 // shards.

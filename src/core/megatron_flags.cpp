@@ -19,7 +19,6 @@ struct FlagGroup {
 
 constexpr FlagGroup groups[] = {
     // --- accepted without effect
-    // -----------------------------------------------------------------------------
     {false, "there is one implementation of the model",
      "use-mcore-models transformer-impl:1 attention-backend:1 use-flash-attn te-rng-tracker "
      "inference-rng-tracker "
@@ -203,7 +202,6 @@ constexpr FlagGroup groups[] = {
      "no-pin-cpu-grads no-pin-cpu-params"},
 
     // --- refused
-    // ---------------------------------------------------------------------------------------------
     {true, "needs ranks: this version trains on one device; leave it out (the result is the same by design)",
      "num-layers-per-virtual-pipeline-stage:1 num-virtual-stages-per-pipeline-rank:1=1 "
      "decoder-first-pipeline-num-layers:1 decoder-last-pipeline-num-layers:1 "

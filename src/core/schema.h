@@ -1,20 +1,17 @@
 // Schema: the settings of one subcommand. From one list of keys come the flag parser, the TOML reader, the
-// checks,
-// --help, the reference page, shell completion, man pages and the effective config.
+// checks, --help, the reference page, shell completion, man pages and the effective config.
 //
 //   Schema schema("data prepare", "Tokenize text into .bin/.idx files");
 //   schema.section("input", "What to read");
-//   schema.add("input", &options.input, "", "JSONL or plain
-//   text").required().metavar("FILE").completes_file(); schema.add("workers", &options.workers, 0, "Threads;
-//   0: all cores").at_least(0); schema.parse(arguments);          // fills the bound fields or raises one
-//   Error that lists every mistake
+//   schema.add("input", &options.input, "", "JSONL or plain text").required().completes_file();
+//   schema.add("workers", &options.workers, 0, "Threads; 0: all cores").at_least(0);
+//   schema.parse(arguments);  // fills the bound fields, or raises one Error that lists every mistake
 //
 // Precedence: default < TOML file (--config FILE, where the schema allows one) < flag. A key `num_layers` is
-// the flag
-// `--num-layers` (underscores are accepted too) and the TOML key `num_layers` in its section or at top level.
-// Switches: `--x`, `--no-x`, `--x=true`. Arrays take every value up to the next flag. A flag given twice
-// counts the last time, as in argparse. A word that starts with a dash is a value only where it is a number
-// or "-"; write --x=-word else.
+// the flag `--num-layers` (underscores are accepted too) and the TOML key `num_layers` in its section or at
+// top level. Switches: `--x`, `--no-x`, `--x=true`. Arrays take every value up to the next flag. A flag given
+// twice counts the last time, as in argparse. A word that starts with a dash is a value only where it is a
+// number or "-"; write --x=-word else.
 #pragma once
 
 #include <cstdint>

@@ -3,19 +3,16 @@
 //
 // Rules for every kernel
 // - A kernel is enqueued on a queue and may run later; its Tensor arguments are copied, the memory they view
-// must
-//   stay alive and unchanged until the queue has passed it.
+//   must stay alive and unchanged until the queue has passed it.
 // - Outputs do not alias inputs unless the kernel says so.
 // - "compute type" means the activations' type: float32, bfloat16, or float64 (reference device). "sum type"
-// is
-//   float64 where the compute type is float64, else float32: statistics, gradients of parameters and losses
-//   use it.
+//   is float64 where the compute type is float64, else float32: statistics, gradients of parameters and
+//   losses use it.
 // - Tensors are contiguous unless the kernel says "strided"; the innermost dimension is always contiguous.
 // - Shapes are checked by the functions of device/check.h before anything is enqueued; a mismatch is a broken
 //   invariant (Error, internal).
 // - Values that change every step (learning rate, step number, clip factor, sample numbers) are read from
-// device
-//   memory when the kernel runs, never baked into the call.
+//   device memory when the kernel runs, never baked into the call.
 // - Results depend on the device, its instruction set and its number of threads, and on nothing else.
 //
 // Shape legend: B sequences, S query positions, T key positions, N heads, G key-value groups, D head size,
@@ -304,7 +301,6 @@ class Device {
   virtual bool supports(DType compute) const = 0;
 
   // --- memory
-  // -------------------------------------------------------------------------------------------------
   /// 64-byte aligned. Raises Error (environment) with the size where there is no room. Contents are
   /// undefined.
   virtual DeviceAddress allocate(std::size_t bytes) = 0;
@@ -315,7 +311,6 @@ class Device {
   virtual std::size_t peak_bytes() const = 0;
 
   // --- queues
-  // -------------------------------------------------------------------------------------------------
   virtual Event record(QueueKind queue) = 0;
   /// Work enqueued on `queue` after this call starts when the event has passed.
   virtual void wait(QueueKind queue, const Event& event) = 0;
@@ -326,7 +321,6 @@ class Device {
   virtual void copy_to_host(QueueKind queue, void* host, const Tensor& from) = 0;
 
   // --- kernels
-  // ------------------------------------------------------------------------------------------------
   /// to[...] = value. Any type, strided.
   virtual void fill(QueueKind queue, const Tensor& to, double value) = 0;
   /// to = from, converting between float types (round to nearest even). Equal shapes, strided.

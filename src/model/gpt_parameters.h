@@ -6,14 +6,14 @@
 
 namespace megalith {
 
-/// One row per parameter, L = config.layers, layer N from 0:
-///   embedding.word_embeddings.weight [V, H], embedding.position_embeddings.weight [positions, H],
-///   decoder.layers.N.input_layernorm.{weight,bias} [H],
-///   decoder.layers.N.self_attention.linear_qkv.{weight [3q, H], bias}: for each head its query, key and
-///   value rows, decoder.layers.N.self_attention.linear_proj.{weight [H, q], bias},
-///   decoder.layers.N.pre_mlp_layernorm.{weight,bias},
-///   decoder.layers.N.mlp.linear_fc1.{weight [ffn, H], bias}, decoder.layers.N.mlp.linear_fc2.{weight [H,
-///   ffn], bias}, decoder.final_layernorm.{weight,bias}, output_layer.weight [V, H].
+/// One row per parameter, layer N from 0, q = head_size * heads:
+///   embedding.word_embeddings.weight [V, H], embedding.position_embeddings.weight [positions, H]
+///   decoder.layers.N.input_layernorm.{weight, bias} [H]
+///   decoder.layers.N.self_attention.linear_qkv.{weight [3q, H], bias}: each head's query, key, value rows
+///   decoder.layers.N.self_attention.linear_proj.{weight [H, q], bias}
+///   decoder.layers.N.pre_mlp_layernorm.{weight, bias} [H]
+///   decoder.layers.N.mlp.linear_fc1.{weight [ffn, H], bias}, mlp.linear_fc2.{weight [H, ffn], bias}
+///   decoder.final_layernorm.{weight, bias} [H], output_layer.weight [V, H]
 /// Weights start normal with init_std, linear_proj and linear_fc2 with init_std/sqrt(2L); biases 0, norm
 /// weights 1. One-dimensional parameters have no weight decay. With config.tied, output_layer.weight shares
 /// embedding.word_embeddings.weight's storage (tie group 0).

@@ -1,9 +1,8 @@
 // GptStage: the part of a GPT that one pipeline stage runs, forward and backward, in memory planned up front.
 // A single device is stage 0 of 1: embedding, all layers and head.
 //
-// The caller owns parameters (ParameterStore) and batches; a step is
-//   store.zero_gradients(); for each microbatch { stage.forward(0, batch, Pass::training); stage.backward(0,
-//   batch); }
+// The caller owns parameters (ParameterStore) and batches; a step is store.zero_gradients(), then for each
+// microbatch stage.forward(0, batch, Pass::training) and stage.backward(0, batch).
 // Everything is enqueued on the compute queue and nothing waits.
 #pragma once
 
