@@ -104,7 +104,13 @@ class GenerateCommand : public Command {
     schema.add("micro_batch_size", &batch_, std::int64_t{8}, "Prompts computed at once")
         .at_least(1)
         .at_most(4096);
-    schema.check([this](std::vector<std::string>& errors) {
+    schema.check([this, &schema](std::vector<std::string>& errors) {
+      for (const char* name : {"temperature", "top_k", "top_p"}) {
+        if (greedy_ && schema.setting(name).origin() == SettingOrigin::flag) {
+          errors.push_back(format(
+              "{}: contradicts --greedy, which always takes the likeliest token; leave one out", name));
+        }
+      }
       if (prompts_.empty() == prompt_file_.empty()) {
         errors.emplace_back("prompt: give either --prompt TEXT... or --prompt-file FILE");
       }
@@ -165,6 +171,12 @@ class GenerateCommand : public Command {
       print("\n");
     } else {
       for (std::size_t i = 0; i < prompts.size(); ++i) print_result(prompts[i], results[i], i);
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i].reason == StopReason::context_full) {
+        messages.warn(format("prompt {} ended after {} tokens: the model's context of {} is full", i + 1,
+                             results[i].new_tokens, capacity.context));
+      }
     }
     std::int64_t tokens = 0;
     for (const Generated& result : results) tokens += result.new_tokens;

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "core/error.h"
 #include "core/train_schema.h"
+#include "data/tokenizer.h"
 #include "model/gpt_config_json.h"
 #include "model/gpt_memory.h"
 #include "model/gpt_parameters.h"
@@ -71,11 +72,13 @@ class InspectCommand : public Command {
 
   int run(Schema& schema, Log& messages) override {
     if (paths_.empty()) {
-      if (options_.vocab_size == 0) {
-        fail(ErrorKind::usage, "vocab_size",
-             "a model's size depends on its vocabulary; give --vocab-size (GPT-2: 50257)");
-      }
-      show_model(gpt_config(options_, options_.vocab_size));
+      // The settings' rules make sure that one of the two is known.
+      const std::int64_t vocabulary = options_.vocab_size > 0
+                                          ? options_.vocab_size
+                                          : load_tokenizer({options_.tokenizer_type, options_.vocab_file,
+                                                            options_.merge_file, options_.tokenizer_model, 0})
+                                                ->vocab_size();
+      show_model(gpt_config(options_, vocabulary));
       return 0;
     }
     refuse_settings(schema);

@@ -222,6 +222,9 @@ void Schema::store(Setting& key, std::span<const std::string> words, SettingOrig
 
 void Schema::store_value(Setting& key, const SettingValue& value, SettingOrigin origin,
                          const std::string& place, SchemaIntake& intake) {
+  if (key.origin_ == SettingOrigin::flag && origin == SettingOrigin::flag) {
+    intake.notes.push_back(format("{} is given more than once; the last one counts", key.flag()));
+  }
   assign_field(key.field_, value);
   key.origin_ = origin;
   key.origin_place_ = place;

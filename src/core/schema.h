@@ -54,7 +54,10 @@ class Setting {
   Setting& alias(std::string other_name);   ///< a second flag name
   Setting& completes_file();                ///< shell completion offers files
   Setting& default_text(std::string text);  ///< how help words a derived default: "4 * hidden_size"
-  Setting& hidden();                        ///< parsed, not listed
+  /// Says how one start behaves, not what the run is: a comment in the effective config, so that a config
+  /// used again does not repeat it.
+  Setting& once();
+  Setting& hidden();  ///< parsed, not listed
 
   const std::string& name() const { return name_; }
   const std::string& section() const { return section_; }
@@ -102,6 +105,7 @@ class Setting {
   bool maximum_open_ = false;
   char short_flag_ = 0;
   bool required_ = false;
+  bool once_ = false;
   bool hidden_ = false;
   bool completes_file_ = false;
   SettingOrigin origin_ = SettingOrigin::by_default;

@@ -9,7 +9,9 @@ namespace megalith {
 std::string Schema::effective_toml() const {
   std::string text = format("# Effective config of megalith {} (version {}, commit {}).\n", command_,
                             version_number, version_commit);
-  text += "# Derived values are comments: reading this file computes them again.\n";
+  text +=
+      "# Derived values are comments: reading this file computes them again. So is what concerned one start "
+      "only.\n";
   std::vector<std::pair<std::string, std::string>> sections = {{"", ""}};
   sections.insert(sections.end(), sections_.begin(), sections_.end());
   for (const auto& [name, description] : sections) {
@@ -34,8 +36,9 @@ std::string Schema::effective_toml() const {
       for (char& c : origin) {
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
       }
-      body += format("{}{} = {}  # {}\n", derived && !key->kept_in_effective_ ? "# " : "", key->name_,
-                     setting_toml(key->value()), origin);
+      const bool is_comment = (derived && !key->kept_in_effective_) || key->once_;
+      body +=
+          format("{}{} = {}  # {}\n", is_comment ? "# " : "", key->name_, setting_toml(key->value()), origin);
     }
     if (body.empty()) continue;
     text += name.empty() ? "\n" + body : format("\n[{}]\n{}", name, body);

@@ -90,6 +90,11 @@ Setting& Setting::default_text(std::string text) {
   return *this;
 }
 
+Setting& Setting::once() {
+  once_ = true;
+  return *this;
+}
+
 Setting& Setting::hidden() {
   hidden_ = true;
   return *this;

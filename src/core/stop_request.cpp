@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 namespace megalith {
 namespace {
@@ -12,7 +13,7 @@ constexpr auto repeat_window = std::chrono::milliseconds(200);
 
 }  // namespace
 
-StopRequest::StopRequest() {
+StopRequest::StopRequest(std::function<void(int)> on_first) : on_first_(std::move(on_first)) {
   ::sigemptyset(&signals_);
   ::sigaddset(&signals_, SIGINT);
   ::sigaddset(&signals_, SIGTERM);
@@ -27,6 +28,7 @@ StopRequest::StopRequest() {
       int expected = 0;
       if (signal_.compare_exchange_strong(expected, received)) {
         first = now;
+        if (on_first_) on_first_(received);
       } else if (received != expected || now - first > repeat_window) {
         ::_exit(128 + received);
       }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 namespace megalith {
@@ -13,7 +14,8 @@ namespace megalith {
 /// thread receives them. Make it before any other thread.
 class StopRequest {
  public:
-  StopRequest();
+  /// `on_first` is called by the watcher thread when the first signal has come.
+  explicit StopRequest(std::function<void(int signal)> on_first = {});
   ~StopRequest();
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
@@ -22,6 +24,7 @@ class StopRequest {
   int signal() const { return signal_.load(std::memory_order_relaxed); }
 
  private:
+  std::function<void(int)> on_first_;
   ::sigset_t signals_{};
   ::sigset_t before_{};
   std::atomic<int> signal_{0};

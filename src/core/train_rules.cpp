@@ -168,7 +168,10 @@ class Resolver {
       if (train_ && !o.skip_train) {
         errors_.emplace_back(
             "train_iters: the length of the run is missing; give --train-iters N or --train-samples N");
+        return;
       }
+      // An evaluation alone needs no length, but everything that follows from one must have a value.
+      if (train_) derive("train_iters", o.train_iters, std::int64_t{1});
       return;
     }
     if (!usable({"micro_batch_size", "global_batch_size", "rampup_batch_size"}) || o.global_batch_size == 0)

@@ -118,11 +118,13 @@ void declare_training(Schema& schema, TrainOptions& options, SettingsUse use) {
       .default_text("none");
   schema.add("exit_interval", &options.exit_interval, 0, "save and exit after an iteration divisible by this")
       .at_least(0)
-      .default_text("none");
+      .default_text("none")
+      .once();
   schema
       .add("exit_duration_in_mins", &options.exit_duration_in_mins, 0, "save and exit after so many minutes")
       .at_least(0)
-      .default_text("none");
+      .default_text("none")
+      .once();
   schema.add("seed", &options.seed, 1234, "of initial weights, dropout and data order")
       .at_least(0)
       .at_most(4294967295.0);
@@ -151,8 +153,8 @@ void declare_training(Schema& schema, TrainOptions& options, SettingsUse use) {
       .add("nan_loss", &options.nan_loss, "stop",
            "on a loss or gradient that is not finite: stop, or skip the step and go on")
       .one_of({"stop", "skip"});
-  schema.add("dry_run", &options.dry_run, false,
-             "check everything, print sizes and estimates, train nothing");
+  schema.add("dry_run", &options.dry_run, false, "check everything, print sizes and estimates, train nothing")
+      .once();
 }
 
 void declare_optimizer(Schema& schema, TrainOptions& options) {
@@ -200,10 +202,14 @@ void declare_optimizer(Schema& schema, TrainOptions& options) {
       .at_least(1)
       .at_most(most_samples)
       .default_text("none");
-  schema.add("override_opt_param_scheduler", &options.override_opt_param_scheduler, false,
-             "on resume, take the schedule from the command line, not from the checkpoint");
-  schema.add("use_checkpoint_opt_param_scheduler", &options.use_checkpoint_opt_param_scheduler, false,
-             "on resume, take the schedule from the checkpoint, whatever the command line says");
+  schema
+      .add("override_opt_param_scheduler", &options.override_opt_param_scheduler, false,
+           "on resume, take the schedule from the command line, not from the checkpoint")
+      .once();
+  schema
+      .add("use_checkpoint_opt_param_scheduler", &options.use_checkpoint_opt_param_scheduler, false,
+           "on resume, take the schedule from the checkpoint, whatever the command line says")
+      .once();
   schema
       .add("weight_decay", &options.weight_decay, 0.01,
            "of matrices and embeddings; biases and norms have none")
@@ -323,7 +329,7 @@ void declare_output(Schema& schema, TrainOptions& options) {
   schema.add("eval_iters", &options.eval_iters, 100, "iterations of one evaluation")
       .at_least(0)
       .at_most(1e11);
-  schema.add("skip_train", &options.skip_train, false, "evaluate only");
+  schema.add("skip_train", &options.skip_train, false, "evaluate only").once();
   schema.add("sample_prompt", &options.sample_prompt, false,
              "prompts to continue and print at each evaluation");
   schema.add("sample_tokens", &options.sample_tokens, 64, "tokens of each continuation")
@@ -337,7 +343,8 @@ void declare_output(Schema& schema, TrainOptions& options) {
       .default_text("a fresh folder under runs/");
   schema.add("load", &options.load, "", "run directory or checkpoint to start from")
       .metavar("FOLDER")
-      .completes_file();
+      .completes_file()
+      .once();
   schema.add("save_interval", &options.save_interval, 0, "iterations between checkpoints; 0: only at the end")
       .at_least(0)
       .alias("persistent-save-interval");
@@ -346,15 +353,20 @@ void declare_output(Schema& schema, TrainOptions& options) {
       .add("save_retain_interval", &options.save_retain_interval, 0,
            "with save_retain: checkpoints at multiples of this are kept as well")
       .at_least(0);
-  schema.add("ckpt_step", &options.ckpt_step, 0, "iteration to load").at_least(1).default_text("the latest");
-  schema.add("finetune", &options.finetune, false, "load weights only and start at iteration 0");
-  schema.add("no_load_optim", &options.no_load_optim, false, "do not load moments");
-  schema.add("no_load_rng", &options.no_load_rng, false, "do not load the random state");
+  schema.add("ckpt_step", &options.ckpt_step, 0, "iteration to load")
+      .at_least(1)
+      .default_text("the latest")
+      .once();
+  schema.add("finetune", &options.finetune, false, "load weights only and start at iteration 0").once();
+  schema.add("no_load_optim", &options.no_load_optim, false, "do not load moments").once();
+  schema.add("no_load_rng", &options.no_load_rng, false, "do not load the random state").once();
   schema.add("no_save_optim", &options.no_save_optim, false,
              "do not save moments; such a run cannot resume exactly");
   schema.add("no_save_rng", &options.no_save_rng, false, "do not save the random state");
-  schema.add("exit_on_missing_checkpoint", &options.exit_on_missing_checkpoint, false,
-             "fail where load has no checkpoint, instead of starting fresh");
+  schema
+      .add("exit_on_missing_checkpoint", &options.exit_on_missing_checkpoint, false,
+           "fail where load has no checkpoint, instead of starting fresh")
+      .once();
 
   schema.section("logging", "Console, metrics.jsonl and TensorBoard");
   schema.add("log_interval", &options.log_interval, 100, "iterations between lines").at_least(1);

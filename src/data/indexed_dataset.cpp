@@ -274,8 +274,14 @@ IndexedDatasetReport IndexedDataset::verify(std::int64_t vocab_size, std::size_t
     }
     if (packed && start != expected) {
       packed = false;
-      report.notes.push_back(format("{}: sequence {} begins at byte {}, not at {} where the one before ends",
-                                    idx, i, start, expected));
+      const std::string text = format(
+          "{}: sequence {} begins at byte {}, not at {} where the one before ends", idx, i, start, expected);
+      // A gap wastes bytes; an overlap means that a length or an offset is wrong.
+      if (start < expected) {
+        problem(text);
+      } else {
+        report.notes.push_back(text);
+      }
     }
     expected = start + tokens * width;
     report.tokens += tokens;

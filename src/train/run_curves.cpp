@@ -15,7 +15,7 @@ namespace {
 
 constexpr int picture_width = 900;
 constexpr int picture_height = 540;
-constexpr double left_edge = 80;
+constexpr double left_edge = 96;
 constexpr double right_edge = picture_width - 30;
 constexpr double top_edge = 60;
 constexpr double bottom_edge = picture_height - 70;
@@ -150,7 +150,7 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const CurveOption
   drawing.labels.push_back(
       {{(left_edge + right_edge) / 2, bottom_edge + 46}, options.x_axis, ink, 14, TextAlign::middle});
   drawing.labels.push_back(
-      {{24, (top_edge + bottom_edge) / 2}, options.metric + unit, ink, 14, TextAlign::middle, true});
+      {{20, (top_edge + bottom_edge) / 2}, options.metric + unit, ink, 14, TextAlign::middle, true});
   constexpr double title_size = 17;
   const double title_width = text_width(options.title) * title_size;
   const double shrink = std::min(1.0, (right_edge - left_edge) / std::max(1.0, title_width));
@@ -158,9 +158,12 @@ void draw_axes(Drawing& drawing, const Axis& x, const Axis& y, const CurveOption
 }
 
 std::string legend_text(const RunCurve& curve) {
-  std::string text = curve.name;
+  std::string text = curve.name.empty() ? "run" : curve.name;
   if (!curve.training.empty()) text += format(": {:.4g}", curve.training.back().y);
-  if (!curve.validation.empty()) text += format(", validation {:.4g}", curve.validation.back().y);
+  if (!curve.validation.empty()) {
+    text += format("{} validation (bold) {:.4g}", curve.training.empty() ? ":" : " (pale),",
+                   curve.validation.back().y);
+  }
   return text;
 }
 
@@ -245,6 +248,8 @@ Drawing draw_curves(const std::vector<RunCurve>& curves, const CurveOptions& opt
     const RunCurve& curve = curves[i];
     const bool has_validation = !curve.validation.empty();
     drawing.strokes.push_back({to_pixels(curve.training, x, y), colour, 1.3, has_validation ? 0.45 : 1.0});
+    const std::vector<Point> training = to_pixels(curve.training, x, y);
+    if (training.size() == 1) drawing.discs.push_back({training.front(), 2.5, colour});
     const std::vector<Point> marks = to_pixels(curve.validation, x, y);
     drawing.strokes.push_back({marks, colour, 2.2, 1});
     if (marks.size() <= 60) {

@@ -1,6 +1,7 @@
 // The built-in font: each printable ASCII character as strokes on a grid 4 wide and 8 high; row 0 is the top
 // of capitals, row 6 the baseline, row 8 the depth of descenders. A stroke is a run of points "xy"; strokes
 // are parted by spaces.
+#include <algorithm>
 #include <array>
 
 #include "train/drawing.h"
@@ -111,6 +112,11 @@ constexpr std::array<std::string_view, 95> glyphs{
     "04133443",                               // ~
 };
 
+// A byte inside a UTF-8 character: the character was drawn (as a box) at its first byte.
+bool is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U;
+}
+
 std::string_view glyph_of(char character) {
   const auto index = static_cast<std::size_t>(static_cast<unsigned char>(character)) -
                      static_cast<std::size_t>(first_character);
@@ -120,13 +126,15 @@ std::string_view glyph_of(char character) {
 }  // namespace
 
 double text_width(std::string_view text) {
-  return static_cast<double>(text.size()) * advance_columns / grid_height;
+  const auto characters = std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); });
+  return static_cast<double>(characters) * advance_columns / grid_height;
 }
 
 std::vector<std::vector<Point>> text_strokes(std::string_view text) {
   std::vector<std::vector<Point>> strokes;
   double left = 0;
   for (const char character : text) {
+    if (is_continuation(character)) continue;
     std::vector<Point> stroke;
     int column = -1;
     for (const char digit : glyph_of(character)) {

@@ -26,6 +26,12 @@ Json part(const CheckpointReader& reader, const char* name) {
   return reader.metadata().value(name, Json());
 }
 
+bool holds_no_checkpoint(const std::filesystem::path& path) {
+  std::error_code code;
+  return !std::filesystem::exists(path, code) ||
+         (committed_iterations(path).empty() && !std::filesystem::exists(path / checkpoint_index, code));
+}
+
 void check_model(const CheckpointReader& reader, const RunIdentity& identity) {
   std::vector<std::string> differences = gpt_config_differences(part(reader, "model"), identity.model);
   // Positions are learned: their number matters, the length of a training sample does not.
@@ -130,19 +136,17 @@ void save_training(Device& device, const std::filesystem::path& root, const Trai
                   metadata, tensors);
 }
 
+void check_loadable(const TrainOptions& options, const RunIdentity& identity, const Tokenizer* tokenizer) {
+  if (holds_no_checkpoint(options.load) && options.ckpt_step == 0 && !options.exit_on_missing_checkpoint)
+    return;
+  const CheckpointReader reader(options.load, options.ckpt_step);
+  check_model(reader, identity);
+  if (tokenizer != nullptr) check_tokenizer(reader, *tokenizer);
+}
+
 bool load_training(Device& device, const TrainOptions& options, const RunIdentity& identity,
                    TrainingState& state, const Tokenizer* tokenizer, Log& log) {
-  std::error_code code;
-  const std::filesystem::path path = options.load;
-  const std::filesystem::file_status status = std::filesystem::status(path, code);
-  if (status.type() != std::filesystem::file_type::not_found && !std::filesystem::is_directory(status)) {
-    fail(ErrorKind::input, options.load,
-         "is no folder{}; --load takes a run folder or one of its iter_N folders",
-         status.type() == std::filesystem::file_type::none ? format(" ({})", code.message()) : "");
-  }
-  const bool is_missing =
-      !std::filesystem::exists(path, code) ||
-      (committed_iterations(path).empty() && !std::filesystem::exists(path / checkpoint_index, code));
+  const bool is_missing = holds_no_checkpoint(options.load);
   if (is_missing && options.ckpt_step == 0) {
     if (options.exit_on_missing_checkpoint) {
       fail(ErrorKind::input, options.load, "holds no checkpoint, and --exit-on-missing-checkpoint is set");
@@ -150,7 +154,7 @@ bool load_training(Device& device, const TrainOptions& options, const RunIdentit
     log.warn(format("{} holds no checkpoint: starting from random weights", options.load));
     return false;
   }
-  const CheckpointReader reader(path, options.ckpt_step);
+  const CheckpointReader reader(options.load, options.ckpt_step);
   check_model(reader, identity);
   if (tokenizer != nullptr) check_tokenizer(reader, *tokenizer);
   load_weights(reader, state.store);
@@ -165,6 +169,10 @@ bool load_training(Device& device, const TrainOptions& options, const RunIdentit
   state.iteration = reader.iteration();
   state.consumed_samples = whole_number(reader, "consumed_train_samples");
   state.interval = IntervalSums::from_json(part(reader, "interval"));
+  if (options.skip_train) {
+    log.line(format("evaluating {}: iteration {}", reader.folder().string(), state.iteration));
+    return true;
+  }
   if (options.no_load_optim) {
     state.scheduler.step(state.consumed_samples);
   } else {

@@ -32,4 +32,8 @@ void save_training(Device& device, const std::filesystem::path& root, const Trai
 bool load_training(Device& device, const TrainOptions& options, const RunIdentity& identity,
                    TrainingState& state, const Tokenizer* tokenizer, Log& log);
 
+/// For a dry run: raises the errors that load_training would raise over a missing checkpoint, another model
+/// or another tokenizer, without taking device memory.
+void check_loadable(const TrainOptions& options, const RunIdentity& identity, const Tokenizer* tokenizer);
+
 }  // namespace megalith

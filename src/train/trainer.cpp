@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/system_memory.h"
 #include "generate/tokenizer_files.h"
 #include "model/gpt_config_json.h"
 #include "train/console_line.h"
@@ -145,9 +146,31 @@ void Trainer::leave_later_checkpoints(bool is_loaded) {
              later.size() == 1 ? "is" : "are", folder_->path().string()));
 }
 
+// A run that cannot fit is refused before it spends minutes on filling memory.
+void Trainer::check_memory() const {
+  const SystemMemory memory = read_system_memory();
+  const std::size_t planned = planned_device_bytes(options_, config_);
+  if (memory.total == 0) return;
+  const auto gibibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 0x1p30; };
+  if (planned > memory.total) {
+    fail(ErrorKind::environment, "train",
+         "this run needs {:.1f} GiB, the machine has {:.1f} GiB; lower --micro-batch-size, give "
+         "--recompute-granularity full, "
+         "or train a smaller model",
+         gibibytes(planned), gibibytes(memory.total));
+  }
+  if (planned > memory.available) {
+    log_.warn(format("this run needs {:.1f} GiB, only {:.1f} GiB of memory are free now", gibibytes(planned),
+                     gibibytes(memory.available)));
+  }
+}
+
 void Trainer::dry_run() {
+  check_folder();
   open_data();
   print_run_plan(options_, config_, calculator_, train_samples(), log_);
+  check_memory();
+  if (!options_.load.empty()) check_loadable(options_, identity_, tokenizer_.get());
   log_.line("dry run: nothing was trained, no file was written but the data's index cache");
 }
 
@@ -160,6 +183,10 @@ void Trainer::start() {
   identity_.device = device_->description();
   print_run_plan(options_, config_, calculator_, train_samples(), log_);
   log_.line(format("device: {}", identity_.device));
+  check_memory();
+  if (!options_.sample_prompt.empty() && options_.eval_interval == 0) {
+    log_.warn("--sample-prompt prints at evaluations; without --eval-interval only the start is shown");
+  }
   folder_.emplace(options_.save);
   log_.line(format("run folder: {}", folder_->path().string()));
 
@@ -169,7 +196,11 @@ void Trainer::start() {
   if (!is_loaded) state_->store.initialize(identity_.seed);
   leave_later_checkpoints(is_loaded);
   // Only now, so that a run that is refused leaves the folder's own config and tokenizer as they are.
-  write_file_atomically(folder_->config(), effective_config_);
+  // An evaluation of a run is not that run's config.
+  std::error_code ignored;
+  if (!options_.skip_train || !std::filesystem::exists(folder_->config(), ignored)) {
+    write_file_atomically(folder_->config(), effective_config_);
+  }
   if (tokenizer_)
     identity_.tokenizer = store_tokenizer(folder_->path(), tokenizer_options(options_), *tokenizer_);
   saved_at_ = is_loaded && !options_.finetune && loads_from_run_folder() ? state_->iteration : -1;
@@ -177,7 +208,9 @@ void Trainer::start() {
 }
 
 RunResult Trainer::run() {
-  const StopRequest stop;
+  const StopRequest stop([this](int) {
+    log_.line(" finishing this step, then saving; a second signal ends at once without saving");
+  });
   started_seconds_ = now_seconds();
   start();
   RunResult result;
@@ -189,6 +222,7 @@ RunResult Trainer::run() {
       if (should_stop(result)) break;
     }
   }
+  log_.clear_progress();
   result.signal = stop_signal_;
   if (result.end == RunEnd::finished) final_evaluation();
   const bool is_saved = options_.skip_train || saved_at_ == state_->iteration || save();

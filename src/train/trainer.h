@@ -48,6 +48,7 @@ class Trainer {
   void open_data();
   void start();
   void check_folder() const;
+  void check_memory() const;
   bool loads_from_run_folder() const;
   void leave_later_checkpoints(bool is_loaded);
   bool should_stop(RunResult& result) const;
