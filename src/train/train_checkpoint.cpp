@@ -26,10 +26,17 @@ Json part(const CheckpointReader& reader, const char* name) {
   return reader.metadata().value(name, Json());
 }
 
-bool holds_no_checkpoint(const std::filesystem::path& path) {
+// Raises Error (input) for something that is there and no folder.
+bool holds_no_checkpoint(const std::string& load) {
   std::error_code code;
-  return !std::filesystem::exists(path, code) ||
-         (committed_iterations(path).empty() && !std::filesystem::exists(path / checkpoint_index, code));
+  const std::filesystem::path path = load;
+  const std::filesystem::file_status status = std::filesystem::status(path, code);
+  if (status.type() == std::filesystem::file_type::not_found) return true;
+  if (!std::filesystem::is_directory(status)) {
+    fail(ErrorKind::input, load, "is no folder{}; --load takes a run folder or one of its iter_N folders",
+         status.type() == std::filesystem::file_type::none ? format(" ({})", code.message()) : "");
+  }
+  return committed_iterations(path).empty() && !std::filesystem::exists(path / checkpoint_index, code);
 }
 
 void check_model(const CheckpointReader& reader, const RunIdentity& identity) {
