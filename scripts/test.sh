@@ -37,6 +37,8 @@ started=$SECONDS
 cores=$(nproc)
 # clang's OpenMP library keeps memory of its own to the end of the process.
 export LSAN_OPTIONS=suppressions=$PWD/tests/build/leaks.txt:print_suppressions=0
+# A request for impossible memory must come back as an error of ours.
+export ASAN_OPTIONS=allocator_may_return_null=1
 # Waiting threads of one test must not take a core from another.
 export OMP_WAIT_POLICY=passive
 

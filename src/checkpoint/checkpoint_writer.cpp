@@ -173,7 +173,7 @@ void save_checkpoint(Device& device, const CheckpointSaveOptions& options, const
   apply_retention(options.root, options.retain, options.retain_interval);
   try {
     write_file_atomically(options.root / checkpoint_latest, format("{}\n", options.iteration));
-  } catch (const Error&) {
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
     // The checkpoint is published and no reader looks at this file: a disk that is full to the last block
     // must not make the save count as failed.
   }

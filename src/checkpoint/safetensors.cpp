@@ -169,7 +169,8 @@ std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) 
   return file_.bytes().subspan(data_start_ + entry.begin, entry.end - entry.begin);
 }
 
-SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::vector<SafetensorsEntry> entries,
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     const std::vector<SafetensorsEntry>& entries,
                                      const std::map<std::string, std::string>& metadata)
     : file_(path) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();

@@ -56,7 +56,7 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, st
 class SafetensorsWriter {
  public:
   /// begin and end of the entries are computed here from dtype and shape.
-  SafetensorsWriter(const std::filesystem::path& path, std::vector<SafetensorsEntry> entries,
+  SafetensorsWriter(const std::filesystem::path& path, const std::vector<SafetensorsEntry>& entries,
                     const std::map<std::string, std::string>& metadata);
   void write(std::span<const std::byte> bytes);
   /// Every byte of every tensor must have been written.

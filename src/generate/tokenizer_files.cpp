@@ -73,13 +73,8 @@ TokenizerOptions stored_tokenizer(const fs::path& root, const Json& metadata) {
     // Only a plain name may be joined to the folder.
     const fs::path beside = root / folder_name / fs::path(file.get<std::string>()).filename();
     std::error_code code;
-    if (fs::exists(beside, code)) {
-      options.*field = beside.string();
-    } else if (path.is_string()) {
-      options.*field = path.get<std::string>();
-    } else {
-      options.*field = beside.string();
-    }
+    const bool use_recorded = !fs::exists(beside, code) && path.is_string();
+    options.*field = use_recorded ? path.get<std::string>() : beside.string();
   }
   return options;
 }

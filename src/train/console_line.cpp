@@ -60,7 +60,7 @@ std::string progress_line(std::int64_t iteration, std::int64_t train_iters, doub
                           double tokens_per_second, double seconds_left, int width) {
   const double share =
       train_iters > 0 ? static_cast<double>(iteration) / static_cast<double>(train_iters) : 1.0;
-  const std::string text =
+  std::string text =
       format(" {:3.0f} % | {}/{} | loss {:.4f} | {} tokens/s | {} left", share * 100.0, iteration,
              train_iters, loss, count_text(tokens_per_second), duration_text(seconds_left));
   constexpr int widest_bar = 24;

@@ -10,7 +10,6 @@
 namespace megalith {
 namespace {
 
-using test::BadInput;
 using test::BadInputFolder;
 using test::Outcome;
 using testing::HasSubstr;

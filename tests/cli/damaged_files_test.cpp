@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using test::BadInput;
 using test::BadInputFolder;
 using test::Outcome;
 using testing::HasSubstr;

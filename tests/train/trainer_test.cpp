@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
+  void operator()(std::FILE* file) const { std::fclose(file); }  // NOLINT(cppcoreguidelines-owning-memory)
 };
 
 class TrainerTest : public testing::TestWithParam<const char*> {

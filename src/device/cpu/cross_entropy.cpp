@@ -72,14 +72,13 @@ float exponential_sum(const T* logits, std::size_t count, float max) {
 // Online softmax statistics (Milakov and Gimelshein 2018): a greater maximum rescales the sum so far.
 template <typename T>
 void row_statistics(const CrossEntropyArgs& args, std::int64_t row) {
-  const simd::FloatTag d;
   const T* const logits = pointer_to<const T>(args.logits) + row * args.logits.stride(0);
   float max = -std::numeric_limits<float>::infinity();
   float sum = 0.0F;
   for (std::int64_t column = 0; column < args.columns; column += block) {
     const std::int64_t left = args.columns - column;
     const auto count = static_cast<std::size_t>(left < block ? left : block);
-    const float block_max = hn::GetLane(hn::MaxOfLanes(d, maximum(logits + column, count)));
+    const float block_max = simd::max_of_lanes(maximum(logits + column, count));
     if (block_max > max) {
       sum *= std::exp(max - block_max);
       max = block_max;

@@ -34,6 +34,17 @@ HWY_INLINE void map_elements(std::size_t count, const Operation& operation, To* 
   if (i < count) store_n(operation(load_n(d, from + i, count - i)...), d, to + i, count - i);
 }
 
+// Highway's own MaxOfLanes starts from the lowest finite number on its emulated target, so it loses
+// -infinity.
+HWY_INLINE float max_of_lanes(FloatVector value) {
+  const FloatTag d;
+  HWY_ALIGN float lanes[hn::MaxLanes(FloatTag())];
+  hn::Store(value, d, lanes);
+  float greatest = lanes[0];
+  for (std::size_t i = 1; i < hn::Lanes(d); ++i) greatest = lanes[i] > greatest ? lanes[i] : greatest;
+  return greatest;
+}
+
 HWY_INLINE float sum_of_lanes(FloatVector value) {
   return hn::GetLane(hn::SumOfLanes(FloatTag(), value));
 }

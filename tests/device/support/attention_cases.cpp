@@ -155,7 +155,8 @@ KernelCase attention_backward_case(const AttentionShape& s, std::uint64_t seed) 
   // heads that share it, whose p add up to about 1 + ln S for the earliest keys.
   const double score = 2.0 * survivor * std::sqrt(static_cast<double>(s.head_size));
   const double collected = (2.0 + std::log(static_cast<double>(s.queries + 1))) *
-                           static_cast<double>(s.heads / std::max<std::int64_t>(s.groups, 1));
+                           static_cast<double>(s.heads) /
+                           static_cast<double>(std::max<std::int64_t>(s.groups, 1));
   const double length = 4.0 * static_cast<double>(s.head_size + s.keys + s.queries) + 64.0;
   const double scale = 2.0 * scale_of(s);
   const std::size_t first = made.arguments.size();
