@@ -55,7 +55,7 @@ class Gpt2(nn.Module):
         for block in self.blocks:
             x = block(x)
         logits = functional.linear(self.norm(x), self.tokens.weight)
-        return functional.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
+        return functional.cross_entropy(logits.view(-1, logits.size(-1)), targets.reshape(-1))
 
 
 def main():
