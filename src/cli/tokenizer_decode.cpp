@@ -1,4 +1,5 @@
 // megalith tokenizer decode: token numbers to text, byte for byte.
+#include <algorithm>
 #include <charconv>
 
 #include "cli/command.h"

@@ -1,4 +1,5 @@
 // megalith tokenizer encode: text to token numbers.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 

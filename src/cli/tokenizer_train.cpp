@@ -1,4 +1,5 @@
 // megalith tokenizer train: byte-level BPE from text.
+#include <algorithm>
 #include <chrono>
 
 #include "cli/command.h"

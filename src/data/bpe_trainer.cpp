@@ -1,6 +1,7 @@
 #include "data/bpe_trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <queue>
 #include <unordered_map>

@@ -1,5 +1,6 @@
 #include "data/prepare.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>

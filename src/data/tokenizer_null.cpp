@@ -1,5 +1,6 @@
 #include "data/tokenizer_null.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 

@@ -1,5 +1,6 @@
 #include "train/reporter.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"

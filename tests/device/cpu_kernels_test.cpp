@@ -2,6 +2,7 @@
 // and on several numbers of threads: awkward shapes, unaligned addresses, outputs poisoned with NaN.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,7 @@
 // The float64 reference itself, against formulas written here in another way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

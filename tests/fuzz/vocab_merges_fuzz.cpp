@@ -1,5 +1,6 @@
 // vocab.json and merges.txt, in one input with a zero byte between: any bytes give a tokenizer or an Error
 // (input), and what was read encodes and decodes.
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 

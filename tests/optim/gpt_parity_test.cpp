@@ -3,6 +3,7 @@
 // which also holds the settings of each run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>

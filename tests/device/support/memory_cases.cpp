@@ -1,4 +1,6 @@
 // fill, copy, add and initialize_normal.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
