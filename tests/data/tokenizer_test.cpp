@@ -264,7 +264,7 @@ TEST(BpeFiles, OtherKindsAreRefusedByName) {
 }
 
 TEST(LoadTokenizer, RefusesWithAReason) {
-  const auto message_of = [](TokenizerOptions options) -> std::string {
+  const auto message_of = [](const TokenizerOptions& options) -> std::string {
     try {
       load_tokenizer(options);
     } catch (const Error& error) {

@@ -13,7 +13,6 @@ namespace {
 
 using testing_support::KernelCase;
 using testing_support::PlacedCase;
-using testing_support::uniform;
 
 std::vector<std::vector<double>> run(const KernelCase& kernel_case, std::string_view name = "reference",
                                      DType compute = DType::float64) {
