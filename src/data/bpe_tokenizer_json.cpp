@@ -28,7 +28,8 @@ bool flag(const json& object, const char* key, bool absent, const std::string& n
   return value.get<bool>();
 }
 
-/// A pipeline stage that may be spelled as a Sequence of one, or of none (then null).
+/// A pipeline stage that may be spelled as a Sequence of one, or of none (then null). A view into `part`.
+// NOLINTBEGIN(bugprone-return-const-ref-from-parameter): every caller keeps the document that holds `part`.
 const json& unwrapped(const json& part, const char* list) {
   static const json missing;
   if (type_of(part) != "Sequence") return part;
@@ -36,6 +37,7 @@ const json& unwrapped(const json& part, const char* list) {
   if (!parts.is_array() || parts.size() > 1) return part;
   return parts.empty() ? missing : parts.front();
 }
+// NOLINTEND(bugprone-return-const-ref-from-parameter)
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what, const std::string& why) {
   fail(ErrorKind::input, name,

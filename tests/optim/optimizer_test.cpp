@@ -15,7 +15,6 @@ using testing::open_device;
 using testing::read;
 using testing::tiny_config;
 using testing::TinyGpt;
-using testing::write;
 
 std::vector<double> all_weights(TinyGpt& gpt) {
   std::vector<double> all;
