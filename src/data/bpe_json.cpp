@@ -10,6 +10,8 @@ nlohmann::json parse_untrusted_json(std::string_view text, const std::string& na
   } catch (const nlohmann::json::parse_error& error) {
     fail(ErrorKind::input, name, "not valid JSON at byte {} of {}; the file is damaged or of another kind",
          error.byte, text.size());
+  } catch (const nlohmann::json::exception&) {  // such as a number beyond double precision
+    fail(ErrorKind::input, name, "holds a number that is too large to read; the file is damaged");
   }
 }
 

@@ -28,7 +28,7 @@ void read_merges(std::string_view text, BpeVocabularyBuilder& builder, const std
     text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.empty() || line.starts_with("#version")) continue;
+    if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     const std::size_t space = line.find(' ');
     const bool two_pieces = space != std::string_view::npos && space > 0 && space + 1 < line.size() &&
                             line.find(' ', space + 1) == std::string_view::npos;

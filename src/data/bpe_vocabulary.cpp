@@ -91,6 +91,10 @@ void BpeVocabularyBuilder::add_merge(std::string_view left, std::string_view rig
   const Token left_token = piece_token(left, "begins with");
   const Token right_token = piece_token(right, "ends with");
   const Token result = piece_token(std::string(left) + std::string(right), "makes");
+  // No text is tokenized to a piece that spells no bytes or is empty, so such a merge never happens;
+  // merges.txt could not even say it.
+  const bool spells_bytes = vocabulary_.kinds[static_cast<std::size_t>(result)] == PieceKind::byte_level;
+  if (!spells_bytes || left.empty() || right.empty()) return;
   vocabulary_.merges.push_back({left_token, right_token, result});
 }
 

@@ -251,6 +251,7 @@ TEST(BpeFiles, OtherKindsAreRefusedByName) {
       {R"("content": "<|endoftext|>")", R"("content": "the")", "two pieces"},
       {R"("model")", R"("modell")", "no 'model'"},
       {R"(])", R"(})", "not valid JSON"},
+      {R"("dropout": null)", R"("dropout": 1e999)", "a number that is too large"},
   };
   for (const auto& [from, to, message] : cases) {
     try {
