@@ -9,7 +9,9 @@
 namespace megalith {
 namespace {
 
-std::string ending(const RunResult& result) {
+std::string ending(const RunResult& result, bool evaluates_only) {
+  const char* signal = result.signal == SIGINT ? "SIGINT" : "SIGTERM";
+  if (evaluates_only && result.end == RunEnd::signal) return format("evaluation stopped by {}", signal);
   switch (result.end) {
     case RunEnd::finished:
       return format("finished at iteration {}", result.iteration);
@@ -20,7 +22,7 @@ std::string ending(const RunResult& result) {
     case RunEnd::signal:
       return format(
           "stopped at iteration {} by {}: the step was finished and a checkpoint saved; continue with --load",
-          result.iteration, result.signal == SIGINT ? "SIGINT" : "SIGTERM");
+          result.iteration, signal);
   }
   return "";
 }
@@ -50,10 +52,10 @@ class TrainCommand : public Command {
       return 0;
     }
     const RunResult result = trainer.run();
-    out.line(ending(result));
+    out.line(ending(result, options_.skip_train));
     if (result.end != RunEnd::signal) return 0;
     constexpr int signal_status = 128;
-    messages.warn("training was interrupted");
+    messages.warn(options_.skip_train ? "the evaluation was interrupted" : "training was interrupted");
     return signal_status + result.signal;
   }
 

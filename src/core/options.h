@@ -23,6 +23,7 @@ struct TrainOptions {
   std::int64_t max_position_embeddings = 0;
   std::int64_t vocab_size = 0;  ///< true vocabulary; 0: the tokenizer's
   std::int64_t make_vocab_size_divisible_by = 0;
+  bool megatron_padded_softmax = false;
   std::string position_embedding_type;
   std::string normalization;
   double norm_epsilon = 0;

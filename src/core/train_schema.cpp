@@ -49,9 +49,13 @@ void declare_model(Schema& schema, TrainOptions& options) {
       .default_text("the tokenizer's");
   schema
       .add("make_vocab_size_divisible_by", &options.make_vocab_size_divisible_by, 128,
-           "vocabulary rows in memory are padded to a multiple; padding never reaches loss or checkpoints")
+           "vocabulary rows in memory are padded to a multiple; without megatron_padded_softmax padding "
+           "never reaches loss or checkpoints")
       .at_least(1)
       .at_most(1 << 20);
+  schema.add(
+      "megatron_padded_softmax", &options.megatron_padded_softmax, false,
+      "padding rows are rows of the model and take part in the softmax, as in Megatron-LM; for comparisons");
   schema
       .add("position_embedding_type", &options.position_embedding_type, "learned_absolute",
            "how positions are told")

@@ -72,6 +72,7 @@ GptConfig gpt_config(const TrainOptions& options, std::int64_t vocabulary) {
   config.vocabulary = options.vocab_size > 0 ? options.vocab_size : vocabulary;
   require_positive(config.vocabulary, "vocab_size");
   config.padded_vocabulary = pad_vocabulary(config.vocabulary, options.make_vocab_size_divisible_by);
+  if (options.megatron_padded_softmax) config.vocabulary = config.padded_vocabulary;
   config.hidden_dropout = options.hidden_dropout;
   config.attention_dropout = options.attention_dropout;
   config.init_std = options.init_method_std;

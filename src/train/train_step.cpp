@@ -62,11 +62,13 @@ StepResult train_step(TrainingState& state, const SampleSource& source, std::int
   return result;
 }
 
-double evaluate_loss(TrainingState& state, const SampleSource& source, std::int64_t first,
-                     std::int64_t iterations, std::int64_t samples, const StepRules& rules) {
+std::optional<double> evaluate_loss(TrainingState& state, const SampleSource& source, std::int64_t first,
+                                    std::int64_t iterations, std::int64_t samples, const StepRules& rules,
+                                    const std::function<bool()>& should_stop) {
   double loss = 0;
   double tokens = 0;
   for (std::int64_t i = 0; i < iterations; ++i) {
+    if (should_stop()) return {};
     const HostBatch host = read_batch(source, first + i * samples, samples, rules.sequence, rules.documents);
     state.batch.clear_loss_sum();
     for (std::int64_t m = 0; m < samples / rules.micro_batch; ++m) {

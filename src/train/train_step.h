@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "train/training_state.h"
 
@@ -29,8 +31,10 @@ struct StepRules {
 StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
                       const StepRules& rules);
 
-/// Mean loss over samples [first, first + iterations * samples), without dropout.
-double evaluate_loss(TrainingState& state, const SampleSource& source, std::int64_t first,
-                     std::int64_t iterations, std::int64_t samples, const StepRules& rules);
+/// Mean loss over samples [first, first + iterations * samples), without dropout. `should_stop` is asked
+/// before each iteration; nothing is returned where it said yes.
+std::optional<double> evaluate_loss(TrainingState& state, const SampleSource& source, std::int64_t first,
+                                    std::int64_t iterations, std::int64_t samples, const StepRules& rules,
+                                    const std::function<bool()>& should_stop);
 
 }  // namespace megalith

@@ -94,7 +94,7 @@ void Trainer::open_data() {
   data.data_cache_path = options_.data_cache_path;
   data.seq_length = options_.seq_length;
   data.seed = static_cast<std::uint64_t>(options_.seed);
-  data.vocab_size = config_.vocabulary;
+  data.vocab_size = options_.vocab_size > 0 ? options_.vocab_size : tokenizer_->vocab_size();
   data.mock_data = options_.mock_data;
   data.train_samples = options_.skip_train ? 0 : train_samples();
   const bool evaluates = options_.eval_iters > 0 && (options_.eval_interval > 0 || options_.skip_train);
@@ -208,7 +208,7 @@ void Trainer::start() {
 }
 
 RunResult Trainer::run() {
-  const StopRequest stop([this](int) {
+  stop_.emplace([this](int) {
     log_.line(" finishing this step, then saving; a second signal ends at once without saving");
   });
   started_seconds_ = now_seconds();
@@ -218,13 +218,15 @@ RunResult Trainer::run() {
     if (state_->iteration == 0) print_samples();
     while (state_->iteration < options_.train_iters) {
       iterate();
-      stop_signal_ = stop.signal();
       if (should_stop(result)) break;
     }
   }
   log_.clear_progress();
-  result.signal = stop_signal_;
-  if (result.end == RunEnd::finished) final_evaluation();
+  if (result.end == RunEnd::finished) {
+    final_evaluation();
+    if (stop_->signal() != 0) result.end = RunEnd::signal;
+  }
+  result.signal = stop_->signal();
   const bool is_saved = options_.skip_train || saved_at_ == state_->iteration || save();
   print_memory();
   if (!is_saved) {
@@ -267,7 +269,7 @@ void Trainer::stop_at_bad_loss(const StepResult& result) const {
 }
 
 bool Trainer::should_stop(RunResult& result) const {
-  if (stop_signal_ != 0) {
+  if (stop_->signal() != 0) {
     result.end = RunEnd::signal;
     return true;
   }
@@ -291,13 +293,22 @@ std::int64_t Trainer::valid_first_sample() const {
   return earlier * options_.eval_iters * options_.global_batch_size;
 }
 
+// Whoever stops a run waits for its checkpoint, not for an evaluation.
+std::optional<double> Trainer::loss_of(const SampleSource& source, std::int64_t first) {
+  const std::optional<double> loss =
+      evaluate_loss(*state_, source, first, options_.eval_iters, options_.global_batch_size, rules_,
+                    [this] { return stop_->signal() != 0; });
+  if (!loss) log_.line(format(" the evaluation of iteration {} is left out", state_->iteration));
+  return loss;
+}
+
 void Trainer::evaluate() {
   if (!data_.valid || options_.eval_iters == 0) return;
   const double begin = now_seconds();
-  const double loss = evaluate_loss(*state_, *data_.valid, valid_first_sample(), options_.eval_iters,
-                                    options_.global_batch_size, rules_);
+  const std::optional<double> loss = loss_of(*data_.valid, valid_first_sample());
+  if (!loss) return;
   validation_loss_ = loss;
-  reporter_->evaluated(*state_, loss, now_seconds() - begin);
+  reporter_->evaluated(*state_, *loss, now_seconds() - begin);
   print_samples();
 }
 
@@ -307,8 +318,7 @@ void Trainer::final_evaluation() {
     reporter_->write_row(*state_);
   }
   if (data_.test && options_.eval_iters > 0) {
-    reporter_->test_loss(*state_, evaluate_loss(*state_, *data_.test, 0, options_.eval_iters,
-                                                options_.global_batch_size, rules_));
+    if (const std::optional<double> loss = loss_of(*data_.test, 0)) reporter_->test_loss(*state_, *loss);
   }
 }
 

@@ -54,6 +54,7 @@ class Trainer {
   bool should_stop(RunResult& result) const;
   void iterate();
   void stop_at_bad_loss(const StepResult& result) const;
+  std::optional<double> loss_of(const SampleSource& source, std::int64_t first);
   void evaluate();
   void final_evaluation();
   void print_samples();
@@ -78,7 +79,7 @@ class Trainer {
   std::optional<double> validation_loss_;
   std::int64_t saved_at_ = -1;
   double started_seconds_ = 0;
-  int stop_signal_ = 0;
+  std::optional<StopRequest> stop_;
 };
 
 }  // namespace megalith

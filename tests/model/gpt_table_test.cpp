@@ -94,6 +94,11 @@ TEST(GptConfig, ReadsOptions) {
   EXPECT_EQ(config.recompute_method, RecomputeMethod::block);
   EXPECT_EQ(config.seed, 5U);
 
+  options.megatron_padded_softmax = true;
+  EXPECT_EQ(gpt_config(options, 300).vocabulary, 384);
+  EXPECT_EQ(gpt_config(options, 300).padded_vocabulary, 384);
+  options.megatron_padded_softmax = false;
+
   options.num_attention_heads = 5;
   EXPECT_THROW(gpt_config(options, 300), Error);
   options.num_attention_heads = 4;

@@ -32,6 +32,18 @@ for signal in TERM INT; do
   [ "$(newest "$work/$signal")" -ge 100 ] || fail "SIG$signal left no checkpoint"
 done
 
+# A signal does not wait for an evaluation, however long.
+"$megalith" train "${flags[@]}" --train-iters 30 --eval-interval 20 --eval-iters 2000000 --log-interval 10 --save "$work/evaluating" > "$work/log" 2>&1 &
+pid=$!
+wait_for "iteration       10/"
+sleep 0.5
+kill -s TERM "$pid"
+for _ in $(seq 300); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+kill -0 "$pid" 2>/dev/null && { kill -9 "$pid"; fail "SIGTERM waited for an evaluation"; }
+status=0; wait "$pid" || status=$?
+[ "$status" = 143 ] || fail "SIGTERM during an evaluation gave status $status"
+[ "$(newest "$work/evaluating")" -ge 10 ] || fail "SIGTERM during an evaluation left no checkpoint"
+
 if [ "$(id -u)" != 0 ] || ! mkdir "$work/disk" || ! mount -t tmpfs -o size=3m tmpfs "$work/disk" 2>/dev/null; then
   echo "SKIP: full disk and read-only folder need the right to mount"
   exit 77
