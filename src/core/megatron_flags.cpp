@@ -112,9 +112,10 @@ constexpr FlagGroup groups[] = {
      "inprocess-completion-timeout:1 inprocess-last-call-wait:1 inprocess-termination-grace-time:1 "
      "inprocess-granularity:1 inprocess-active-world-size:1 inprocess-empty-cuda-cache"},
     {false, "every run directory holds its effective config", "save-config-filepath:1"},
-    {false, "it counts only with --profile, which is refused",
-     "profile-step-start:1 profile-step-end:1 profile-ranks:* use-pytorch-profiler record-memory-history "
-     "memory-snapshot-path:1"},
+    {false, "--profile writes a trace of this process that Perfetto and chrome://tracing draw",
+     "profile-ranks:* use-pytorch-profiler"},
+    {false, "memory is planned and taken at the start; the plan is printed",
+     "record-memory-history memory-snapshot-path:1"},
     {false, "it counts only with rotary positions, which this version refuses",
      "rotary-base:1 rotary-percent:1 rotary-interleaved rotary-seq-len-interpolation-factor:1 "
      "rope-scaling-factor:1 "
@@ -280,7 +281,6 @@ constexpr FlagGroup groups[] = {
     {true, "checkpoints have one format here; nothing is converted while training",
      "ckpt-convert-format:1 ckpt-convert-save:1"},
     {true, "config files are TOML: use --config FILE", "yaml-cfg:1"},
-    {true, "use perf record or another profiler of the system", "profile"},
     {true, "it is for testing Megatron-LM itself", "error-injection-rate:1=0 error-injection-type:1"},
 };
 

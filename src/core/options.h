@@ -134,6 +134,9 @@ struct TrainOptions {
   std::string tensorboard_dir;
   bool no_tensorboard = false;
   bool progress = true;
+  bool profile = false;
+  std::int64_t profile_step_start = 0;
+  std::int64_t profile_step_end = 0;
 
   // [parallel]: only 1 (false) is accepted until ranks exist
   std::int64_t tensor_model_parallel_size = 1;

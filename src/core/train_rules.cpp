@@ -480,6 +480,11 @@ class Resolver {
             "asks for more than 1e15 validation samples over the run; use fewer, or a longer eval_interval");
       }
     }
+    if (o.profile && o.profile_step_end <= o.profile_step_start &&
+        usable({"profile_step_start", "profile_step_end"})) {
+      complain("profile_step_end", "must be more than profile_step_start ({}); the nearest is {}",
+               o.profile_step_start, o.profile_step_start + 1);
+    }
     if (o.ckpt_step != 0 && o.load.empty()) complain("ckpt_step", "needs load, the folder of the checkpoint");
     if (o.finetune && o.load.empty() && train_)
       complain("finetune", "needs load, the folder of the checkpoint");

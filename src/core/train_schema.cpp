@@ -380,6 +380,18 @@ void declare_output(Schema& schema, TrainOptions& options) {
       .default_text("tensorboard/ in the run directory");
   schema.add("no_tensorboard", &options.no_tensorboard, false, "write no event files");
   schema.add("progress", &options.progress, true, "live line with the remaining time, on a terminal");
+  schema
+      .add("profile", &options.profile, false,
+           "record some iterations: trace.json in the run directory, and a table of where the time goes")
+      .once();
+  schema
+      .add("profile_step_start", &options.profile_step_start, 10,
+           "finished iterations after which profile begins")
+      .at_least(0)
+      .once();
+  schema.add("profile_step_end", &options.profile_step_end, 12, "finished iterations at which profile ends")
+      .at_least(1)
+      .once();
 }
 
 }  // namespace

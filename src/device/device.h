@@ -316,6 +316,10 @@ class Device {
   virtual void wait(QueueKind queue, const Event& event) = 0;
   /// Blocks the caller until all work on the queue is done.
   virtual void synchronize(QueueKind queue) = 0;
+  /// Name what the host does from one to the other, for a device that traces; regions nest. `number` below 0:
+  /// none. Use Region.
+  virtual void begin_region(std::string_view, std::int64_t /*number*/) {}
+  virtual void end_region() {}
   /// Host memory must stay alive (and for to_device unchanged) until the queue has passed the copy.
   virtual void copy_to_device(QueueKind queue, const Tensor& to, const void* host) = 0;
   virtual void copy_to_host(QueueKind queue, void* host, const Tensor& from) = 0;
@@ -361,6 +365,20 @@ class Device {
   virtual void clip_factor(QueueKind queue, const ClipFactorArgs& args) = 0;
   virtual void adamw(QueueKind queue, const AdamWArgs& args) = 0;
   virtual void sgd(QueueKind queue, const SgdArgs& args) = 0;
+};
+
+/// Names the work of a scope in a trace: Region region(device, "layer", 3);
+class Region {
+ public:
+  Region(Device& device, std::string_view name, std::int64_t number = -1) : device_(device) {
+    device.begin_region(name, number);
+  }
+  ~Region() { device_.end_region(); }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+ private:
+  Device& device_;
 };
 
 struct DeviceOptions {

@@ -15,6 +15,7 @@ Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
 }
 
 void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, const Tensor& x) const {
+  const Region region(device, "embedding");
   EmbeddingArgs args;
   args.tokens = batch.tokens;
   args.table = words_;
@@ -32,6 +33,7 @@ void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, cons
 }
 
 void Embedding::backward(Device& device, const MicroBatch& batch, const Tensor& x_grad) const {
+  const Region region(device, "embedding");
   if (config_.hidden_dropout > 0.0) {
     const std::int64_t sequences = batch.samples.shape[0];
     const Tensor states = batched(x_grad, sequences);

@@ -48,8 +48,10 @@ void GptStage::forward(int slot, const MicroBatch& batch, Pass pass) {
   const StageBuffers::Slot& kept = buffers(slot);
   const bool with_loss = head_.has_value() && batch.targets;
   check_batch(batch, with_loss);
+  const Region region(device_, "forward");
   if (embedding_) embedding_->forward(device_, batch, pass, kept.inputs.front());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const Region layer_region(device_, "layer", static_cast<std::int64_t>(layer));
     layers_[layer].forward(device_, batch, pass, kept.layers[layer], kept.inputs[layer],
                            kept.inputs[layer + 1]);
   }
@@ -60,6 +62,7 @@ void GptStage::forward(int slot, const MicroBatch& batch, Pass pass) {
 
 void GptStage::recompute(const LayerGroup& group, int slot, const MicroBatch& batch) {
   const StageBuffers::Slot& kept = buffers(slot);
+  const Region region(device_, "recompute");
   for (std::int64_t i = 0; i < group.count; ++i) {
     const auto layer = static_cast<std::size_t>(group.first + i);
     // The group's result is kept or no longer needed: its last layer stops short of it.
@@ -72,6 +75,7 @@ void GptStage::run_backward(int slot, const MicroBatch& batch, bool with_weights
   MEGALITH_ASSERT(capacity_.training, "this stage was made without memory for a backward pass");
   const StageBuffers::Slot& kept = buffers(slot);
   check_batch(batch, head_.has_value());
+  const Region region(device_, "backward");
   if (head_) {
     head_->backward_input(device_, batch, kept.head, kept.inputs.back(), output_gradient(slot));
     if (with_weights) head_->backward_weight(device_, kept.head);
@@ -79,6 +83,7 @@ void GptStage::run_backward(int slot, const MicroBatch& batch, bool with_weights
   for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
     if (group->recomputed) recompute(*group, slot, batch);
     for (std::int64_t layer = group->first + group->count - 1; layer >= group->first; --layer) {
+      const Region layer_region(device_, "layer", layer);
       const auto place = static_cast<std::size_t>(layer);
       const Tensor y_grad = gradient_after(slot, layer);
       layers_[place].backward_input(device_, batch, kept.layers[place], kept.inputs[place], y_grad,
@@ -103,6 +108,7 @@ void GptStage::backward_input(int slot, const MicroBatch& batch) {
 
 void GptStage::backward_weight(int slot) {
   MEGALITH_ASSERT(capacity_.split_backward, "this stage was made without split_backward");
+  const Region region(device_, "backward weight");
   const StageBuffers::Slot& kept = buffers(slot);
   if (head_) head_->backward_weight(device_, kept.head);
   for (std::int64_t layer = range_.layers - 1; layer >= 0; --layer) {

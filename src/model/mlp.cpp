@@ -13,6 +13,7 @@ Mlp::Mlp(const GptConfig& config, const ParameterStore& store, std::int64_t laye
 
 void Mlp::forward(Device& device, const MicroBatch& batch, Pass pass, const LayerActivations& kept,
                   const Tensor& x, const Tensor& y) const {
+  const Region region(device, "MLP");
   const std::int64_t sequences = batch.samples.shape[0];
   norm_forward(device, norm_, kept.norm_2, kept.mean_2, kept.rstd_2, x);
   linear_activation_forward(device, fc1_, config_.activation, kept.activated, kept.preactivation,
@@ -26,6 +27,7 @@ void Mlp::forward(Device& device, const MicroBatch& batch, Pass pass, const Laye
 
 void Mlp::backward_input(Device& device, const MicroBatch& batch, const LayerActivations& kept,
                          const Tensor& x, const Tensor& y_grad, const LayerGradients& gradients) const {
+  const Region region(device, "MLP input");
   const std::int64_t sequences = batch.samples.shape[0];
   Tensor output_grad = y_grad;
   if (gradients.mlp_output) {
@@ -42,6 +44,7 @@ void Mlp::backward_input(Device& device, const MicroBatch& batch, const LayerAct
 
 void Mlp::backward_weight(Device& device, const LayerActivations& kept, const Tensor& x, const Tensor& y_grad,
                           const LayerGradients& gradients) const {
+  const Region region(device, "MLP weight");
   if (kept.recompute_cheap) {
     device.activation_forward(QueueKind::compute, config_.activation, kept.activated, kept.preactivation);
   }

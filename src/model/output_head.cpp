@@ -24,11 +24,13 @@ OutputHead::OutputHead(const GptConfig& config, const ParameterStore& store)
       output_(make_linear(store, "output_layer", /*bias=*/false)) {}
 
 void OutputHead::forward_logits(Device& device, const HeadActivations& kept, const Tensor& x) const {
+  const Region region(device, "head");
   norm_forward(device, norm_, kept.norm, kept.mean, kept.rstd, x);
   linear_forward(device, output_, kept.logits, kept.norm);
 }
 
 void OutputHead::forward_loss(Device& device, const MicroBatch& batch, const HeadActivations& kept) const {
+  const Region region(device, "loss");
   CrossEntropyArgs args;
   args.logits = kept.logits;
   args.targets = batch.targets;
@@ -43,6 +45,7 @@ void OutputHead::forward_loss(Device& device, const MicroBatch& batch, const Hea
 
 void OutputHead::backward_input(Device& device, const MicroBatch& batch, const HeadActivations& kept,
                                 const Tensor& x, const Tensor& x_grad) const {
+  const Region region(device, "head input");
   CrossEntropyBackwardArgs args;
   args.logits = kept.logits;
   args.targets = batch.targets;
@@ -57,6 +60,7 @@ void OutputHead::backward_input(Device& device, const MicroBatch& batch, const H
 }
 
 void OutputHead::backward_weight(Device& device, const HeadActivations& kept) const {
+  const Region region(device, "head weight");
   linear_backward_weight(device, output_, kept.logits, kept.norm);
 }
 

@@ -56,6 +56,7 @@ AttentionArgs SelfAttention::of_sequence(const AttentionArgs& all, const Tensor&
 
 void SelfAttention::forward(Device& device, const MicroBatch& batch, Pass pass, const LayerActivations& kept,
                             const Tensor& x, const Tensor& y) const {
+  const Region region(device, "attention");
   const std::int64_t sequences = batch.samples.shape[0];
   norm_forward(device, norm_, kept.norm_1, kept.mean_1, kept.rstd_1, x);
   linear_forward(device, qkv_, kept.qkv, kept.norm_1);
@@ -76,6 +77,7 @@ void SelfAttention::forward(Device& device, const MicroBatch& batch, Pass pass, 
 void SelfAttention::backward_input(Device& device, const MicroBatch& batch, const LayerActivations& kept,
                                    const Tensor& x, const Tensor& y_grad, const LayerGradients& gradients,
                                    const LayerScratch& scratch) const {
+  const Region region(device, "attention input");
   const std::int64_t sequences = batch.samples.shape[0];
   Tensor proj_grad = y_grad;
   if (gradients.proj_output) {
@@ -111,6 +113,7 @@ void SelfAttention::backward_input(Device& device, const MicroBatch& batch, cons
 
 void SelfAttention::backward_weight(Device& device, const LayerActivations& kept, const Tensor& x,
                                     const Tensor& y_grad, const LayerGradients& gradients) const {
+  const Region region(device, "attention weight");
   linear_backward_weight(device, proj_, gradients.proj_output ? gradients.proj_output : y_grad,
                          kept.attended);
   if (kept.recompute_cheap) norm_forward(device, norm_, kept.norm_1, kept.mean_1, kept.rstd_1, x);

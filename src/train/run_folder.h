@@ -19,6 +19,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path config() const { return path_ / "config.toml"; }
+  std::filesystem::path trace() const { return path_ / "trace.json"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
 
  private:

@@ -18,14 +18,29 @@ double inverse_or_zero(double count) {
   return count > 0 ? 1.0 / count : 0.0;
 }
 
+HostBatch read_traced(Device& device, const SampleSource& source, std::int64_t first, std::int64_t samples,
+                      const StepRules& rules) {
+  const Region region(device, "data");
+  return read_batch(source, first, samples, rules.sequence, rules.documents);
+}
+
+const MicroBatch& load_traced(TrainingState& state, const HostBatch& host, std::int64_t first) {
+  const Region region(state.store.device(), "data");
+  return state.batch.load(host, first);
+}
+
 }  // namespace
 
 StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
                       const StepRules& rules) {
-  const HostBatch host = read_batch(source, state.consumed_samples, samples, rules.sequence, rules.documents);
+  Device& device = state.store.device();
+  const HostBatch host = read_traced(device, source, state.consumed_samples, samples, rules);
   const std::int64_t microbatches = samples / rules.micro_batch;
   const double whole_scale = inverse_or_zero(static_cast<double>(host.unmasked));
-  state.store.zero_gradients();
+  {
+    const Region region(device, "zero gradients");
+    state.store.zero_gradients();
+  }
   double loss = 0;
   if (rules.per_token_loss) {
     state.batch.clear_loss_sum();
@@ -39,7 +54,7 @@ StepResult train_step(TrainingState& state, const SampleSource& source, std::int
       state.batch.clear_loss_sum();
       state.batch.set_gradient_scale(scale);
     }
-    const MicroBatch& batch = state.batch.load(host, m * rules.micro_batch);
+    const MicroBatch& batch = load_traced(state, host, m * rules.micro_batch);
     state.stage.forward(0, batch, Pass::training);
     state.stage.backward(0, batch);
     if (!rules.per_token_loss) loss += state.batch.loss_sum() * scale;
@@ -54,6 +69,7 @@ StepResult train_step(TrainingState& state, const SampleSource& source, std::int
     result.grad_norm = std::nan("");
     return result;
   }
+  const Region region(device, "optimizer");
   const OptimizerResult update =
       state.optimizer.step(state.scheduler.learning_rate(), state.scheduler.weight_decay());
   result.grad_norm = update.grad_norm;
@@ -69,10 +85,10 @@ std::optional<double> evaluate_loss(TrainingState& state, const SampleSource& so
   double tokens = 0;
   for (std::int64_t i = 0; i < iterations; ++i) {
     if (should_stop()) return {};
-    const HostBatch host = read_batch(source, first + i * samples, samples, rules.sequence, rules.documents);
+    const HostBatch host = read_traced(state.store.device(), source, first + i * samples, samples, rules);
     state.batch.clear_loss_sum();
     for (std::int64_t m = 0; m < samples / rules.micro_batch; ++m) {
-      state.stage.forward(0, state.batch.load(host, m * rules.micro_batch), Pass::evaluation);
+      state.stage.forward(0, load_traced(state, host, m * rules.micro_batch), Pass::evaluation);
     }
     loss += state.batch.loss_sum();
     tokens += static_cast<double>(host.unmasked);

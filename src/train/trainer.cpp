@@ -180,6 +180,7 @@ void Trainer::start() {
   open_data();
   device_ =
       make_device({options_.device, static_cast<int>(options_.num_threads), options_.strict, identity_.seed});
+  if (options_.profile) device_ = profiler_.emplace(options_, log_).wrap(std::move(device_));
   identity_.device = device_->description();
   print_run_plan(options_, config_, calculator_, train_samples(), log_);
   log_.line(format("device: {}", identity_.device));
@@ -217,10 +218,12 @@ RunResult Trainer::run() {
   if (!options_.skip_train) {
     if (state_->iteration == 0) print_samples();
     while (state_->iteration < options_.train_iters) {
+      if (profiler_) profiler_->at_iteration(state_->iteration, folder_->trace());
       iterate();
       if (should_stop(result)) break;
     }
   }
+  if (profiler_) profiler_->finish(folder_->trace());
   log_.clear_progress();
   if (result.end == RunEnd::finished) {
     final_evaluation();
@@ -241,16 +244,23 @@ RunResult Trainer::run() {
 }
 
 void Trainer::iterate() {
+  const Region region(*device_, "iteration");
   const double begin = now_seconds();
   const std::int64_t samples = calculator_.global_batch_size(state_->consumed_samples);
   const StepResult step = train_step(*state_, *data_.train, samples, rules_);
   if (!step.applied && options_.nan_loss != "skip") stop_at_bad_loss(step);
   ++state_->iteration;
   state_->consumed_samples += samples;
-  reporter_->step_done(*state_, step, now_seconds() - begin);
+  {
+    const Region logging(*device_, "logging");
+    reporter_->step_done(*state_, step, now_seconds() - begin);
+  }
   const bool is_last = state_->iteration == options_.train_iters;
   if (options_.eval_interval > 0 && (is_last || state_->iteration % options_.eval_interval == 0)) evaluate();
-  reporter_->write_row(*state_);
+  {
+    const Region metrics(*device_, "metrics");
+    reporter_->write_row(*state_);
+  }
   if (options_.save_interval > 0 && state_->iteration % options_.save_interval == 0) save();
 }
 
@@ -304,6 +314,7 @@ std::optional<double> Trainer::loss_of(const SampleSource& source, std::int64_t 
 
 void Trainer::evaluate() {
   if (!data_.valid || options_.eval_iters == 0) return;
+  const Region region(*device_, "evaluation");
   const double begin = now_seconds();
   const std::optional<double> loss = loss_of(*data_.valid, valid_first_sample());
   if (!loss) return;
@@ -332,6 +343,7 @@ void Trainer::print_samples() {
 }
 
 bool Trainer::save() {
+  const Region region(*device_, "save");
   const double begin = now_seconds();
   try {
     save_training(*device_, folder_->path(), options_, identity_, *state_);

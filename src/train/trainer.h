@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/tokenizer.h"
 #include "device/device.h"
+#include "train/profiler.h"
 #include "train/reporter.h"
 #include "train/run_folder.h"
 #include "train/train_checkpoint.h"
@@ -67,6 +68,7 @@ class Trainer {
   std::string effective_config_;
   Log& log_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<Profiler> profiler_;  ///< with --profile
   std::unique_ptr<Device> device_;
   GptConfig config_;
   NumMicrobatchesCalculator calculator_;

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -123,6 +124,54 @@ TEST_P(TrainerTest, AnotherRunsLaterCheckpointsAndFilesAreLeftAlone) {
   EXPECT_EQ(read_file(fs::path(run_at("run")) / "config.toml"), config);
   EXPECT_EQ(metrics(run_at("run")), rows);
   EXPECT_EQ(committed_iterations(run_at("run")), std::vector<std::int64_t>{12});
+}
+
+TEST_P(TrainerTest, AProfileRecordsItsIterationsAndChangesNoBit) {
+  train("--save " + run_at("plain"));
+  train("--save " + run_at("traced") + " --profile --profile-step-start 3 --profile-step-end 5");
+  EXPECT_EQ(metrics(run_at("traced")), metrics(run_at("plain")));
+  EXPECT_FALSE(fs::exists(fs::path(run_at("plain")) / "trace.json"));
+  EXPECT_NE(log_text().find("profile of 2 iterations"), std::string::npos) << log_text();
+
+  struct Span {
+    double begin = 0;
+    double end = 0;
+  };
+  const auto trace = nlohmann::json::parse(read_file(fs::path(run_at("traced")) / "trace.json"));
+  std::map<std::string, int> names;
+  std::vector<Span> regions;
+  std::vector<Span> kernels;
+  double iterations = 0;
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "M") continue;
+    const double begin = event.at("ts");
+    const double duration = event.at("dur");
+    const std::string name = event.at("name");
+    ++names[name];
+    (event.at("tid") == 0 ? regions : kernels).push_back({begin, begin + duration});
+    if (name == "iteration") iterations += duration;
+  }
+  EXPECT_EQ(names["iteration"], 2);
+  EXPECT_EQ(names["optimizer"], 2);
+  EXPECT_EQ(names["logging"], 2);
+  EXPECT_EQ(names["evaluation"], 1) << "iteration 4 is evaluated";
+  EXPECT_EQ(names["backward"], 4) << "two microbatches a step";
+  EXPECT_EQ(names["adamw"], 2 * 29) << "an update of every parameter";
+  constexpr double rounding_us = 1e-2;
+  for (const Span& a : regions) {
+    for (const Span& b : regions) {
+      const bool apart = a.end <= b.begin + rounding_us || b.end <= a.begin + rounding_us;
+      const bool inside = (a.begin >= b.begin - rounding_us && a.end <= b.end + rounding_us) ||
+                          (b.begin >= a.begin - rounding_us && b.end <= a.end + rounding_us);
+      EXPECT_TRUE(apart || inside);
+    }
+  }
+  double work = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    work += kernels[i].end - kernels[i].begin;
+    if (i > 0) EXPECT_GE(kernels[i].begin + rounding_us, kernels[i - 1].end);
+  }
+  EXPECT_LE(work, iterations);
 }
 
 TEST_P(TrainerTest, TheLastIterationFinishesTheRunWhateverTheExitInterval) {
