@@ -10,8 +10,8 @@ Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
   const int positions = store.row("embedding.position_embeddings.weight");
   words_ = store.compute(words);
   positions_ = store.compute(positions);
-  words_gradient_ = store.gradient(words);
-  positions_gradient_ = store.gradient(positions);
+  words_gradient_ = store.gradient_sink(words);
+  positions_gradient_ = store.gradient_sink(positions);
 }
 
 void Embedding::forward(Device& device, const MicroBatch& batch, Pass pass, const Tensor& x) const {
@@ -40,8 +40,9 @@ void Embedding::backward(Device& device, const MicroBatch& batch, const Tensor& 
     device.dropout_backward(QueueKind::compute, states, states,
                             hidden_dropout(config_, key_, batch, Pass::training));
   }
-  device.embedding_backward(QueueKind::compute, {batch.tokens, x_grad, words_gradient_, 0});
-  device.embedding_backward(QueueKind::compute, {batch.positions, x_grad, positions_gradient_, 0});
+  device.embedding_backward(QueueKind::compute, {batch.tokens, x_grad, words_gradient_.to_add_to(device), 0});
+  device.embedding_backward(QueueKind::compute,
+                            {batch.positions, x_grad, positions_gradient_.to_add_to(device), 0});
 }
 
 }  // namespace megalith

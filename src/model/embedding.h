@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/gpt_config.h"
+#include "model/gradient_sink.h"
 #include "model/micro_batch.h"
 #include "model/parameter_store.h"
 
@@ -20,8 +21,8 @@ class Embedding {
   GptConfig config_;
   Tensor words_;
   Tensor positions_;
-  Tensor words_gradient_;
-  Tensor positions_gradient_;
+  GradientSink words_gradient_;
+  GradientSink positions_gradient_;
   PhiloxKey key_;
 };
 

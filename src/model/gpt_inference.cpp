@@ -38,6 +38,7 @@ GptInference::Buffers GptInference::allocate(Arena& arena, const GptConfig& conf
   buffers.host_copy = arena.allocate("host_copy", DType::float32, {sequences, config.vocabulary});
   buffers.layer = allocate_layer_activations(arena, "layer", chunk, sequences, {});
   buffers.head = allocate_head_activations(arena, "head", one, sequences);
+  buffers.logits = arena.allocate("logits", config.compute, {sequences, config.padded_vocabulary});
   const Shape cache{sequences, capacity.context, config.heads, config.head_size};
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     buffers.caches.push_back({arena.allocate(format("keys{}", layer), config.compute, cache),
@@ -150,8 +151,8 @@ void GptInference::step(std::span<const std::vector<std::int32_t>> tokens) {
     for (std::size_t b = 0; b < tokens.size(); ++b) done[b] += counts[b];
   }
   if (!any) return;
-  head_.forward_logits(device_, buffers_.head, buffers_.last);
-  device_.copy(QueueKind::compute, buffers_.host_copy, buffers_.head.logits.sliced(1, 0, config_.vocabulary));
+  head_.forward_logits(device_, buffers_.head, buffers_.logits, buffers_.last);
+  device_.copy(QueueKind::compute, buffers_.host_copy, buffers_.logits.sliced(1, 0, config_.vocabulary));
   device_.copy_to_host(QueueKind::compute, host_logits_.data(), buffers_.host_copy);
   device_.synchronize(QueueKind::compute);
 }

@@ -52,6 +52,7 @@ class GptInference {
     Tensor host_copy;    ///< float32 [B, V]
     LayerActivations layer;
     HeadActivations head;
+    Tensor logits;  ///< [B, padded V]
     std::vector<LayerCache> caches;
   };
   static Buffers allocate(Arena& arena, const GptConfig& config, const InferenceCapacity& capacity);

@@ -46,8 +46,9 @@ Tensor GptStage::input_gradient(int slot) const {
 
 void GptStage::forward(int slot, const MicroBatch& batch, Pass pass) {
   const StageBuffers::Slot& kept = buffers(slot);
-  const bool with_loss = head_.has_value() && batch.targets;
-  check_batch(batch, with_loss);
+  MEGALITH_ASSERT(capacity_.training || pass == Pass::evaluation,
+                  "this stage was made without memory for a backward pass");
+  check_batch(batch, head_.has_value());
   const Region region(device_, "forward");
   if (embedding_) embedding_->forward(device_, batch, pass, kept.inputs.front());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
@@ -55,9 +56,9 @@ void GptStage::forward(int slot, const MicroBatch& batch, Pass pass) {
     layers_[layer].forward(device_, batch, pass, kept.layers[layer], kept.inputs[layer],
                            kept.inputs[layer + 1]);
   }
-  if (!head_) return;
-  head_->forward_logits(device_, kept.head, kept.inputs.back());
-  if (with_loss) head_->forward_loss(device_, batch, kept.head);
+  if (head_) {
+    head_->forward_loss(device_, batch, pass, kept.head, buffers_.head_scratch, kept.inputs.back());
+  }
 }
 
 void GptStage::recompute(const LayerGroup& group, int slot, const MicroBatch& batch) {
@@ -76,10 +77,7 @@ void GptStage::run_backward(int slot, const MicroBatch& batch, bool with_weights
   const StageBuffers::Slot& kept = buffers(slot);
   check_batch(batch, head_.has_value());
   const Region region(device_, "backward");
-  if (head_) {
-    head_->backward_input(device_, batch, kept.head, kept.inputs.back(), output_gradient(slot));
-    if (with_weights) head_->backward_weight(device_, kept.head);
-  }
+  if (head_) head_->backward_input(device_, kept.head, kept.inputs.back(), output_gradient(slot));
   for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
     if (group->recomputed) recompute(*group, slot, batch);
     for (std::int64_t layer = group->first + group->count - 1; layer >= group->first; --layer) {
@@ -110,7 +108,6 @@ void GptStage::backward_weight(int slot) {
   MEGALITH_ASSERT(capacity_.split_backward, "this stage was made without split_backward");
   const Region region(device_, "backward weight");
   const StageBuffers::Slot& kept = buffers(slot);
-  if (head_) head_->backward_weight(device_, kept.head);
   for (std::int64_t layer = range_.layers - 1; layer >= 0; --layer) {
     const auto place = static_cast<std::size_t>(layer);
     layers_[place].backward_weight(device_, kept.layers[place], kept.inputs[place],

@@ -2,7 +2,8 @@
 // A single device is stage 0 of 1: embedding, all layers and head.
 //
 // The caller owns parameters (ParameterStore) and batches; a step is store.zero_gradients(), then for each
-// microbatch stage.forward(0, batch, Pass::training) and stage.backward(0, batch).
+// microbatch stage.forward(0, batch, Pass::training) and stage.backward(0, batch). With a head, forward adds
+// the output layer's gradient already (model/output_head.h), so batch.gradient_scale must stand by then.
 // Everything is enqueued on the compute queue and nothing waits.
 #pragma once
 
@@ -59,6 +60,7 @@ struct StageBuffers {
   std::vector<Tensor>
       output_gradients;  ///< [slot] of the last layer's output, [R, H]; shared without split_backward
   LayerScratch scratch;
+  HeadScratch head_scratch;
 };
 
 /// Lists every tensor of a stage; with a counting arena, its exact need of memory.
@@ -86,8 +88,8 @@ class GptStage {
   /// After a backward pass: gradient of input(slot), [R, H].
   Tensor input_gradient(int slot) const;
 
-  /// Runs the stage; with a head and `batch.targets`, losses too. The results of a slot stay until its next
-  /// forward.
+  /// Runs the stage; with a head losses too, and in a training pass the head's gradients. The results of a
+  /// slot stay until its next forward.
   void forward(int slot, const MicroBatch& batch, Pass pass);
   /// Adds all parameter gradients of the microbatch that forward(slot) ran with Pass::training.
   void backward(int slot, const MicroBatch& batch);
@@ -95,8 +97,7 @@ class GptStage {
   void backward_input(int slot, const MicroBatch& batch);
   void backward_weight(int slot);
 
-  /// Of the head: [R, padded vocabulary] before backward (their gradient after it), and sum type [R] losses.
-  Tensor logits(int slot) const { return buffers(slot).head.logits; }
+  /// Of the head: sum type [R].
   Tensor losses(int slot) const { return buffers(slot).head.losses; }
 
   std::size_t bytes() const { return arena_.bytes(); }

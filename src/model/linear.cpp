@@ -6,11 +6,11 @@ Linear make_linear(const ParameterStore& store, const std::string& name, bool bi
   Linear linear;
   const int weight = store.row(name + ".weight");
   linear.weight = store.compute(weight);
-  linear.weight_gradient = store.gradient(weight);
+  linear.weight_gradient = store.gradient_sink(weight);
   if (bias) {
     const int row = store.row(name + ".bias");
     linear.bias = store.compute(row);
-    linear.bias_gradient = store.gradient(row);
+    linear.bias_gradient = store.gradient_sink(row);
   }
   return linear;
 }
@@ -58,16 +58,19 @@ void linear_backward_weight(Device& device, const Linear& linear, const Tensor& 
   args.a.data = y_grad;
   args.a.transposed = true;
   args.b.data = x;
-  args.c = linear.weight_gradient;
-  args.accumulate = true;
+  args.c = linear.weight_gradient.tensor;
+  args.accumulate = linear.weight_gradient.adds();
   device.matmul(QueueKind::compute, args);
-  if (linear.bias_gradient) device.add_column_sums(QueueKind::compute, linear.bias_gradient, y_grad);
+  if (linear.bias) {
+    device.add_column_sums(QueueKind::compute, linear.bias_gradient.to_add_to(device), y_grad);
+  }
 }
 
 Norm make_norm(const ParameterStore& store, const std::string& name, double epsilon) {
   const int weight = store.row(name + ".weight");
   const int bias = store.row(name + ".bias");
-  return {store.compute(weight), store.compute(bias), store.gradient(weight), store.gradient(bias), epsilon};
+  return {store.compute(weight), store.compute(bias), store.gradient_sink(weight), store.gradient_sink(bias),
+          epsilon};
 }
 
 void norm_forward(Device& device, const Norm& norm, const Tensor& y, const Tensor& mean, const Tensor& rstd,
@@ -85,8 +88,8 @@ void norm_backward(Device& device, const Norm& norm, const Tensor& x_grad, const
   args.rstd = rstd;
   args.residual = residual;
   args.x_grad = x_grad;
-  args.weight_grad = norm.weight_gradient;
-  args.bias_grad = norm.bias_gradient;
+  args.weight_grad = norm.weight_gradient.to_add_to(device);
+  args.bias_grad = norm.bias_gradient.to_add_to(device);
   device.layer_norm_backward(QueueKind::compute, args);
 }
 

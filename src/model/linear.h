@@ -3,15 +3,16 @@
 #pragma once
 
 #include "device/device.h"
+#include "model/gradient_sink.h"
 #include "model/parameter_store.h"
 
 namespace megalith {
 
 struct Linear {
-  Tensor weight;           ///< compute type [outputs, inputs]
-  Tensor bias;             ///< compute type [outputs]; absent: none
-  Tensor weight_gradient;  ///< sum type, like weight
-  Tensor bias_gradient;
+  Tensor weight;                 ///< compute type [outputs, inputs]
+  Tensor bias;                   ///< compute type [outputs]; absent: none
+  GradientSink weight_gradient;  ///< like weight
+  GradientSink bias_gradient;
 };
 
 /// The linear layer whose parameters are NAME.weight and, with `bias`, NAME.bias.
@@ -28,15 +29,15 @@ void linear_activation_forward(Device& device, const Linear& linear, Activation 
 /// x_grad [R, inputs] = y_grad [R, outputs] W.
 void linear_backward_input(Device& device, const Linear& linear, const Tensor& x_grad, const Tensor& y_grad);
 
-/// weight_gradient += y_grad^T x; bias_gradient += column sums of y_grad.
+/// Adds y_grad^T x to weight_gradient and the column sums of y_grad to bias_gradient.
 void linear_backward_weight(Device& device, const Linear& linear, const Tensor& y_grad, const Tensor& x);
 
 /// A layer norm's weights, NAME.weight and NAME.bias.
 struct Norm {
   Tensor weight;
   Tensor bias;
-  Tensor weight_gradient;
-  Tensor bias_gradient;
+  GradientSink weight_gradient;
+  GradientSink bias_gradient;
   double epsilon = 1e-5;
 };
 

@@ -1,5 +1,6 @@
 #include "model/parameter_store.h"
 
+#include <algorithm>
 #include <map>
 
 namespace megalith {
@@ -54,7 +55,10 @@ ParameterMemory parameter_memory(const ParameterTable& table) {
 }
 
 ParameterStore::ParameterStore(Device& device, ParameterTable table, bool with_gradients)
-    : device_(device), table_(std::move(table)), owners_(find_owners(table_)) {
+    : device_(device),
+      table_(std::move(table)),
+      owners_(find_owners(table_)),
+      gradient_is_written_(std::make_unique<bool[]>(index(table_.size()))) {
   const ParameterMemory memory = parameter_memory(table_);
   master_arena_ = Arena(device, memory.master);
   if (memory.compute_copies > 0) compute_arena_ = Arena(device, memory.compute_copies);
@@ -132,12 +136,11 @@ void ParameterStore::refresh_compute_copies() {
 }
 
 void ParameterStore::zero_gradients() {
-  for (const Tensor& gradient : gradients_) {
-    if (gradient) device_.fill(QueueKind::compute, gradient, 0.0);
-  }
+  std::fill_n(gradient_is_written_.get(), table_.size(), false);
 }
 
-void ParameterStore::add_tied_gradients() {
+void ParameterStore::finish_gradients() {
+  for (int row = 0; row < table_.size(); ++row) gradient_sink(row).to_add_to(device_);
   for (int row = 0; row < table_.size(); ++row) {
     if (owner(row) == row) continue;
     const Tensor& total = gradients_[index(owner(row))];

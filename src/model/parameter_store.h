@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "device/device.h"
 #include "model/arena.h"
+#include "model/gradient_sink.h"
 #include "model/parameter_table.h"
 
 namespace megalith {
@@ -30,6 +32,10 @@ class ParameterStore {
   Tensor compute(int row) const { return computes_[index(owner(row))]; }
   /// Gradient of this row's own use, master type.
   Tensor gradient(int row) const { return gradients_[index(row)]; }
+  /// The same for a layer that adds to it; lives as long as the store.
+  GradientSink gradient_sink(int row) const {
+    return {gradients_[index(row)], gradient_is_written_.get() + index(row)};
+  }
   /// By name; a name that is not in the table is a broken invariant.
   int row(std::string_view name) const;
 
@@ -45,9 +51,11 @@ class ParameterStore {
   void initialize(std::uint64_t seed);
   /// Rounds the masters into the compute copies; after loading a checkpoint.
   void refresh_compute_copies();
+  /// Begins a step: gradients count as 0, whatever their memory holds, until a sink is written.
   void zero_gradients();
-  /// Adds the gradients of later rows of a tie group to the owner's.
-  void add_tied_gradients();
+  /// Ends it, before norm and update: fills gradients that no sink has written with 0 and adds those of later
+  /// rows of a tie group to the owner's.
+  void finish_gradients();
 
   /// Master weights by parameter name, owners only.
   std::vector<LogicalTensor> weights() const;
@@ -66,6 +74,7 @@ class ParameterStore {
   std::vector<Tensor> masters_;
   std::vector<Tensor> computes_;
   std::vector<Tensor> gradients_;
+  std::unique_ptr<bool[]> gradient_is_written_;  ///< by row
 };
 
 /// Bytes a store of this table takes, without a device.

@@ -87,6 +87,9 @@ StageBuffers allocate_stage_buffers(Arena& arena, const GptConfig& config, const
   const std::vector<LayerGroup> groups = layer_groups(config, range.layers);
 
   StageBuffers buffers;
+  if (range.head) {
+    buffers.head_scratch = allocate_head_scratch(arena, "scratch.head", config, sequences * config.sequence);
+  }
   if (!capacity.training) {
     buffers.slots.assign(static_cast<std::size_t>(capacity.slots),
                          allocate_forward_slot(arena, config, range, sequences));

@@ -171,7 +171,7 @@ OptimizerResult Optimizer::step(double learning_rate, double weight_decay) {
   const std::int64_t next = step_count_ + 1;
   device_.copy_to_device(QueueKind::compute, learning_rate_, &learning_rate);
   device_.copy_to_device(QueueKind::compute, step_, &next);
-  store_.add_tied_gradients();
+  store_.finish_gradients();
   compute_clip_factor();
   for (const Slot& slot : slots_) update(slot, weight_decay);
   OptimizerResult result;

@@ -75,12 +75,13 @@ HostBatch read_batch(const SampleSource& source, std::int64_t first, std::int64_
     add_sample(batch, tokens, rules);
     batch.samples.push_back(sample);
   }
+  batch.loss_mask_narrow.assign(batch.loss_mask.begin(), batch.loss_mask.end());
   return batch;
 }
 
 DeviceBatch::DeviceBatch(Device& device, const GptConfig& config, std::int64_t micro_batch,
                          bool with_documents)
-    : device_(device), micro_batch_(micro_batch), sequence_(config.sequence), sum_(config.sum()) {
+    : device_(device), sequence_(config.sequence), sum_(config.sum()) {
   const BatchPlaces places(config, micro_batch, with_documents);
   const std::int64_t rows = micro_batch * config.sequence;
   memory_ = DeviceMemory(device, places.end);
@@ -101,30 +102,22 @@ std::size_t DeviceBatch::planned_bytes(const GptConfig& config, std::int64_t mic
 }
 
 const MicroBatch& DeviceBatch::load(const HostBatch& host, std::int64_t first) {
-  // Earlier copies may still be reading the staging memory.
-  device_.synchronize(QueueKind::compute);
-  const auto part = [&](const auto& from, std::int64_t row_size) {
-    return std::vector(from.begin() + first * row_size, from.begin() + (first + micro_batch_) * row_size);
+  const auto copy = [&](const Tensor& to, const auto& from, std::int64_t row_size) {
+    const auto start = static_cast<std::size_t>(first * row_size);
+    MEGALITH_ASSERT(start + static_cast<std::size_t>(to.count()) <= from.size(),
+                    format("sequences from {} on of a batch with fewer", first));
+    device_.copy_to_device(QueueKind::compute, to, from.data() + start);
   };
-  tokens_ = part(host.tokens, sequence_);
-  targets_ = part(host.targets, sequence_);
-  positions_ = part(host.positions, sequence_);
-  samples_ = part(host.samples, 1);
-  mask_wide_ = part(host.loss_mask, sequence_);
-  device_.copy_to_device(QueueKind::compute, batch_.tokens, tokens_.data());
-  device_.copy_to_device(QueueKind::compute, batch_.targets, targets_.data());
-  device_.copy_to_device(QueueKind::compute, batch_.positions, positions_.data());
-  device_.copy_to_device(QueueKind::compute, batch_.samples, samples_.data());
+  copy(batch_.tokens, host.tokens, sequence_);
+  copy(batch_.targets, host.targets, sequence_);
+  copy(batch_.positions, host.positions, sequence_);
+  copy(batch_.samples, host.samples, 1);
   if (sum_ == DType::float64) {
-    device_.copy_to_device(QueueKind::compute, batch_.loss_mask, mask_wide_.data());
+    copy(batch_.loss_mask, host.loss_mask, sequence_);
   } else {
-    mask_narrow_.assign(mask_wide_.begin(), mask_wide_.end());
-    device_.copy_to_device(QueueKind::compute, batch_.loss_mask, mask_narrow_.data());
+    copy(batch_.loss_mask, host.loss_mask_narrow, sequence_);
   }
-  if (batch_.cu_seqlens) {
-    cu_seqlens_ = part(host.cu_seqlens, sequence_ + 1);
-    device_.copy_to_device(QueueKind::compute, batch_.cu_seqlens, cu_seqlens_.data());
-  }
+  if (batch_.cu_seqlens) copy(batch_.cu_seqlens, host.cu_seqlens, sequence_ + 1);
   return batch_;
 }
 

@@ -26,6 +26,7 @@ struct HostBatch {
   std::vector<Token> targets;            ///< [B*S]
   std::vector<std::int32_t> positions;   ///< [B*S]
   std::vector<double> loss_mask;         ///< [B*S], 0 or 1
+  std::vector<float> loss_mask_narrow;   ///< the same numbers
   std::vector<std::int64_t> samples;     ///< [B]
   std::vector<std::int32_t> cu_seqlens;  ///< [B, S + 1], padded with S; empty without reset_attention_mask
   std::int64_t unmasked = 0;             ///< ones in loss_mask
@@ -40,8 +41,8 @@ class DeviceBatch {
  public:
   DeviceBatch(Device& device, const GptConfig& config, std::int64_t micro_batch, bool with_documents);
 
-  /// Sequences [first, first + micro_batch) of `host`. Enqueued on the compute queue; the host side is copied
-  /// first.
+  /// Sequences [first, first + micro_batch) of `host`. Enqueued on the compute queue and not waited for:
+  /// `host` stays as it is until the queue has passed, for instance until loss_sum().
   const MicroBatch& load(const HostBatch& host, std::int64_t first);
   const MicroBatch& batch() const { return batch_; }
   void set_gradient_scale(double scale);
@@ -53,20 +54,11 @@ class DeviceBatch {
 
  private:
   Device& device_;
-  std::int64_t micro_batch_;
   std::int64_t sequence_;
   DType sum_;
   DeviceMemory memory_;
   MicroBatch batch_;
-  // Staging: a copy to the device may run later than load() returns.
-  std::vector<Token> tokens_;
-  std::vector<Token> targets_;
-  std::vector<std::int32_t> positions_;
-  std::vector<std::int32_t> cu_seqlens_;
-  std::vector<std::int64_t> samples_;
-  std::vector<double> mask_wide_;
-  std::vector<float> mask_narrow_;
-  double scale_ = 0;
+  double scale_ = 0;  ///< a copy to the device may run later than set_gradient_scale() returns
 };
 
 }  // namespace megalith

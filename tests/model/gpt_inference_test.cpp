@@ -11,8 +11,8 @@
 namespace megalith {
 namespace {
 
+using testing::logits_of;
 using testing::open_device;
-using testing::read;
 using testing::tiny_config;
 using testing::TinyGpt;
 
@@ -27,7 +27,7 @@ class Generation : public ::testing::TestWithParam<std::string> {
     gpt_ = std::make_unique<TinyGpt>(*device_, config_, 2);
     // Logits of the training path, [20, padded vocabulary].
     gpt_->stage.forward(0, gpt_->batches.load(0, 1.0), Pass::evaluation);
-    logits_ = read(*device_, gpt_->stage.logits(0));
+    logits_ = logits_of(*device_, config_, gpt_->store, gpt_->stage);
   }
 
   std::vector<std::int32_t> tokens(std::int64_t sample, std::size_t first, std::size_t end) const {

@@ -76,7 +76,7 @@ void check_finite_differences(const GptConfig& config) {
   const auto device = open_device("reference");
   TinyGpt gpt(*device, config, 2);
   gpt.accumulate(3, 2, 2);
-  gpt.store.add_tied_gradients();
+  gpt.store.finish_gradients();
   const Gradients gradients = gpt.gradients();
   for (const int row : gpt.store.owning_rows()) {
     const Parameter& parameter = gpt.store.table()[row];

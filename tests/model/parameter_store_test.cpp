@@ -46,9 +46,9 @@ TEST(ParameterStore, TiesWeightsButNotGradients) {
   EXPECT_EQ(store.master(head).address, store.master(words).address);
   EXPECT_NE(store.gradient(head).address, store.gradient(words).address);
   store.zero_gradients();
-  device->fill(QueueKind::compute, store.gradient(words), 2.0);
-  device->fill(QueueKind::compute, store.gradient(head), 0.5);
-  store.add_tied_gradients();
+  device->fill(QueueKind::compute, store.gradient_sink(words).to_add_to(*device), 2.0);
+  device->fill(QueueKind::compute, store.gradient_sink(head).to_add_to(*device), 0.5);
+  store.finish_gradients();
   EXPECT_EQ(read(*device, store.gradient(words)).front(), 2.5);
   EXPECT_EQ(store.weights().size(), store.owning_rows().size());
   EXPECT_EQ(store.owning_rows().size() + 1, static_cast<std::size_t>(store.table().size()));

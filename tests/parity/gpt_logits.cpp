@@ -45,7 +45,7 @@ void write_whole_pass(Device& device, const LoadedModel& model, std::ofstream& f
   for (const std::vector<std::int32_t>& line : lines) {
     batches.upload(line, line, positions, mask, {0}, 1.0);
     stage.forward(0, batches.batch(), Pass::evaluation);
-    const std::vector<double> padded = testing::read(device, stage.logits(0));
+    const std::vector<double> padded = testing::logits_of(device, config, *model.store, stage);
     for (std::int64_t row = 0; row < config.sequence; ++row) {
       for (std::int64_t i = 0; i < config.vocabulary; ++i) {
         put(file, padded[static_cast<std::size_t>(row * config.padded_vocabulary + i)]);

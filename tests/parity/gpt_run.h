@@ -105,8 +105,7 @@ inline std::map<std::string, NamedValues> record_run(Device& device, const RunSe
     if (step == 0) {
       gpt.stage.forward(0, gpt.batches.load(0, 1.0), Pass::training);
       const std::int64_t rows = micro_batch * config.sequence;
-      const Tensor logits = gpt.stage.logits(0);
-      const std::vector<double> padded = read(device, logits);
+      const std::vector<double> padded = logits_of(device, config, gpt.store, gpt.stage);
       std::vector<double> values;
       for (std::int64_t r = 0; r < rows; ++r) {
         const auto start = padded.begin() + r * config.padded_vocabulary;

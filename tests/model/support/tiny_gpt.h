@@ -180,6 +180,25 @@ inline void randomise_vectors(ParameterStore& store) {
   store.refresh_compute_copies();
 }
 
+/// Logits [R, padded vocabulary] after the last forward pass of slot 0: the stage itself keeps none.
+inline std::vector<double> logits_of(Device& device, const GptConfig& config, const ParameterStore& store,
+                                     const GptStage& stage) {
+  const Tensor states = stage.output(0);
+  const std::int64_t sequences = states.shape[0] / config.sequence;
+  HeadActivations kept;
+  Tensor logits;
+  const auto allocate = [&](Arena& arena) {
+    kept = allocate_head_activations(arena, "head", config, sequences);
+    logits = arena.allocate("logits", config.compute, {states.shape[0], config.padded_vocabulary});
+  };
+  Arena counting;
+  allocate(counting);
+  Arena arena(device, counting.bytes());
+  allocate(arena);
+  OutputHead(config, store).forward_logits(device, kept, logits, states);
+  return read(device, logits);
+}
+
 /// A whole model: parameters and a stage that holds everything.
 struct TinyGpt {
   TinyGpt(Device& on, const GptConfig& with, std::int64_t micro_batch, bool split_backward = false)
