@@ -5,6 +5,14 @@
 namespace megalith {
 namespace {
 
+// Horner's rule, highest power first.
+template <std::size_t Count>
+double polynomial(const std::array<double, Count>& coefficients, double x) {
+  double sum = coefficients[0];
+  for (std::size_t i = 1; i < Count; ++i) sum = sum * x + coefficients[i];
+  return sum;
+}
+
 // ln(x) for x in (0, 1]: split off the exponent, then the atanh series in s = (m-1)/(m+1), |s| <= 0.172.
 double natural_log(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -16,9 +24,8 @@ double natural_log(double x) {
   }
   const double s = (mantissa - 1.0) / (mantissa + 1.0);
   const double z = s * s;
-  double series = 0.0;
-  for (int term = 21; term >= 1; term -= 2) series = series * z + 1.0 / static_cast<double>(term);
-  return 2.0 * s * series + static_cast<double>(exponent) * 0.6931471805599453;
+  const double series = polynomial(natural_log_series, z);
+  return (s + s) * series + static_cast<double>(exponent) * 0.6931471805599453;
 }
 
 // sin and cos of 2*pi*turn for turn in [0, 1): reduced to an eighth of a turn, then Taylor series.
@@ -29,15 +36,8 @@ std::array<double, 2> sin_cos_of_turn(double turn) {
   if (octant % 2 == 1) rest = 1.0 - rest;
   const double angle = rest * 0.7853981633974483;
   const double z = angle * angle;
-  double sine = 0.0;
-  double cosine = 0.0;
-  for (int term = 8; term >= 1; --term) {
-    const double k = 2.0 * static_cast<double>(term);
-    sine = (1.0 + sine) * (-z / (k * (k + 1.0)));
-    cosine = (1.0 + cosine) * (-z / (k * (k - 1.0)));
-  }
-  double s = angle * (1.0 + sine);
-  double c = 1.0 + cosine;
+  double s = polynomial(sine_series, z) * angle;
+  double c = polynomial(cosine_series, z);
   // Octants 1, 2, 5, 6 exchange the two; signs follow the quadrant.
   if (octant == 1 || octant == 2 || octant == 5 || octant == 6) {
     const double swap = s;

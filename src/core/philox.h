@@ -38,6 +38,23 @@ PhiloxKey philox_key(std::uint64_t seed, std::string_view name);
 /// takes number i%4 of the four that the words of counter {i/4 low, i/4 high, 0, 0} give.
 std::array<double, 2> normal_from_bits(std::uint32_t first, std::uint32_t second);
 
+/// Coefficients of normal_from_bits, highest power first. ln((1+s)/(1-s)) / (2s), sin(x) / x and cos(x) in
+/// powers of s^2 and x^2.
+inline constexpr std::array<double, 11> natural_log_series = {
+    1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0};
+inline constexpr std::array<double, 8> sine_series = {
+    -1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880,
+    -1.0 / 5040,          1.0 / 120,        -1.0 / 6,        1.0};
+inline constexpr std::array<double, 9> cosine_series = {1.0 / 20922789888000,
+                                                        -1.0 / 87178291200,
+                                                        1.0 / 479001600,
+                                                        -1.0 / 3628800,
+                                                        1.0 / 40320,
+                                                        -1.0 / 720,
+                                                        1.0 / 24,
+                                                        -0.5,
+                                                        1.0};
+
 /// Dropout: element (sample, head, row, column) is kept where dropout_bits(...) >= dropout_threshold(p).
 /// Counter: {column / 4, row, head | (sample >> 32) << 16, sample low}; word column % 4.
 /// For a mask without heads (hidden states) head is 0, row the position in the sequence, column the channel.
