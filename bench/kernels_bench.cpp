@@ -60,6 +60,7 @@ int run(std::vector<char*> arguments) {
     add_matmul_cases(*device, compute);
     add_activation_cases(*device, compute);
     add_optimizer_cases(*device, compute);
+    add_generation_cases(*device, compute);
   }
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -74,9 +74,10 @@ void add_case(const std::string& name, Device& device, const Run& run) {
 }
 
 void add_activation_cases(Device& device, DType compute);
+void add_generation_cases(Device& device, DType compute);
 void add_matmul_cases(Device& device, DType compute);
 void add_optimizer_cases(Device& device, DType compute);
-/// Float32 multiply-add peak and copy bandwidth of this machine's processors.
+/// Float32 multiply-add peak, copy and read bandwidth of this machine's processors.
 void add_yardsticks(int threads);
 
 }  // namespace megalith::bench

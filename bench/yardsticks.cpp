@@ -1,7 +1,8 @@
-// What this machine can do at most: float32 multiply-adds in registers, and copying memory larger than the
-// caches.
+// What this machine can do at most: float32 multiply-adds in registers, and copying and reading memory larger
+// than the caches.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/yardsticks.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -48,22 +49,50 @@ double multiply_add(std::size_t rounds, float* sink) {
   return 2.0 * chains * static_cast<double>(rounds) * static_cast<double>(hn::Lanes(d));
 }
 
+// Reads in four streams, a page apart, which keeps more requests on their way than one, and asks for the next
+// four pages before they are needed.
+void read_all(const float* from, std::size_t count, float* sink) {
+  constexpr std::size_t page = 1024;
+  const hn::ScalableTag<float> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
+  for (std::size_t block = 0; block + 4 * page <= count; block += 4 * page) {
+    const float* pages = from + block;
+    for (std::size_t i = 0; i < page; i += lanes) {
+      for (std::size_t stream = 0; stream < 4; ++stream) hwy::Prefetch(pages + (4 + stream) * page + i);
+      sum0 = hn::Add(sum0, hn::LoadU(d, pages + i));
+      sum1 = hn::Add(sum1, hn::LoadU(d, pages + page + i));
+      sum2 = hn::Add(sum2, hn::LoadU(d, pages + 2 * page + i));
+      sum3 = hn::Add(sum3, hn::LoadU(d, pages + 3 * page + i));
+    }
+  }
+  *sink = hn::GetLane(hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3)));
+}
+
 }  // namespace
 }  // namespace megalith::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/workspace.h"
+#include "device/cpu/aligned_memory.h"
 #include "device/parallel_for.h"
 
 namespace megalith::bench {
 
 HWY_EXPORT(multiply_add);
+HWY_EXPORT(read_all);
 
 namespace {
 
@@ -98,6 +127,24 @@ void time_copy(benchmark::State& state, int threads) {
   state.counters["bytes/s"] = benchmark::Counter(moved, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+void time_read(benchmark::State& state, int threads, std::size_t bytes) {
+  ThreadTeam team(threads);
+  const AlignedMemory memory = allocate_aligned(bytes);
+  auto* const from = reinterpret_cast<float*>(memory.get());
+  const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
+  team.parallel_for(count, 4096,
+                    [&](std::int64_t begin, std::int64_t end) { std::fill(from + begin, from + end, 1.0F); });
+  for ([[maybe_unused]] auto step : state) {
+    team.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+      float sink = 0.0F;
+      HWY_DYNAMIC_DISPATCH(read_all)(from + begin, static_cast<std::size_t>(end - begin), &sink);
+      benchmark::DoNotOptimize(sink);
+    });
+  }
+  state.counters["bytes/s"] =
+      benchmark::Counter(static_cast<double>(bytes), benchmark::Counter::kIsIterationInvariantRate);
+}
+
 }  // namespace
 
 void add_yardsticks(int threads) {
@@ -109,6 +156,15 @@ void add_yardsticks(int threads) {
                                [threads](benchmark::State& state) { time_copy(state, threads); })
       ->UseRealTime()
       ->Unit(benchmark::kMillisecond);
+  // Beyond every cache, and the weights of GPT-2 124M, of which a large cache may keep a part.
+  for (const auto& [name, bytes] :
+       {std::pair("2GB", std::size_t{2} << 30), std::pair("498MB", std::size_t{498} * 1000 * 1000)}) {
+    benchmark::RegisterBenchmark(
+        (std::string("yardstick_read_bandwidth/") + name).c_str(),
+        [threads, bytes](benchmark::State& state) { time_read(state, threads, bytes); })
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  }
 }
 
 }  // namespace megalith::bench

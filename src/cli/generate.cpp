@@ -1,6 +1,5 @@
 // megalith generate: continues prompts with a trained model.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +16,11 @@ namespace {
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
+}
+
+std::string rate(std::int64_t tokens, double seconds) {
+  return format("{} tokens in {:.2f} s ({:.1f} tokens a second)", tokens, seconds,
+                static_cast<double>(tokens) / std::max(seconds, 1e-9));
 }
 
 // One prompt a line: a JSON object with "prompt" or "text", a JSON string, or the line itself.
@@ -162,10 +166,9 @@ class GenerateCommand : public Command {
         print(text);
       };
     }
-    const auto begin = std::chrono::steady_clock::now();
+    GenerationTimes times;
     const std::vector<Generated> results =
-        generate_text(inference, capacity, *model.tokenizer, prompts, options_, sink);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        generate_text(inference, capacity, *model.tokenizer, prompts, options_, sink, &times);
     if (is_streaming) {
       echo();
       print("\n");
@@ -178,10 +181,8 @@ class GenerateCommand : public Command {
                              results[i].new_tokens, capacity.context));
       }
     }
-    std::int64_t tokens = 0;
-    for (const Generated& result : results) tokens += result.new_tokens;
-    messages.line(format("{} tokens in {:.2f} s: {:.1f} tokens a second", tokens, seconds,
-                         static_cast<double>(tokens) / std::max(seconds, 1e-9)));
+    messages.line(format("prompt: {}; then: {}", rate(times.prompt_tokens, times.prompt_seconds),
+                         rate(times.new_tokens, times.new_seconds)));
     return 0;
   }
 

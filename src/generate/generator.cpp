@@ -1,12 +1,17 @@
 #include "generate/generator.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/error.h"
 #include "generate/text_stream.h"
 
 namespace megalith {
 namespace {
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::vector<Token> prompt_tokens(const Tokenizer& tokenizer, const std::string& prompt, std::size_t number,
                                  std::int64_t context) {
@@ -53,21 +58,38 @@ class BatchRun {
     for (std::size_t i = 0; i < count; ++i) {
       rows.push_back({first + i, TextStream(tokenizer_, options_.stop_strings)});
       rows.back().running = options_.max_new_tokens > 0;
-      if (rows.back().running) input[i] = prompts[first + i];
+      if (!rows.back().running) continue;
+      input[i] = prompts[first + i];
+      times_.prompt_tokens += static_cast<std::int64_t>(input[i].size());
     }
+    double began = now_seconds();
+    bool is_prompt = true;
     while (std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.running; })) {
       inference_.step(input);
+      if (is_prompt) began = take_time(times_.prompt_seconds, began);
       const auto vocabulary = inference_.logits().size() / static_cast<std::size_t>(capacity_.sequences);
       for (std::size_t i = 0; i < rows.size(); ++i) {
         input[i].clear();
         if (!rows[i].running) continue;
         advance(rows[i], results[rows[i].prompt], inference_.logits().subspan(i * vocabulary, vocabulary),
                 input[i], inference_.length(static_cast<std::int64_t>(i)));
+        if (!is_prompt) ++times_.new_tokens;
       }
+      is_prompt = false;
     }
+    take_time(times_.new_seconds, began);
   }
 
+  const GenerationTimes& times() const { return times_; }
+
  private:
+  // Adds the time since `began`; gives the time now.
+  static double take_time(double& seconds, double began) {
+    const double now = now_seconds();
+    seconds += now - began;
+    return now;
+  }
+
   void advance(Row& row, Generated& result, std::span<const float> logits, std::vector<Token>& next,
                std::int64_t length) {
     const Token token =
@@ -102,13 +124,15 @@ class BatchRun {
   const GenerateOptions& options_;
   const TextSink& sink_;
   Sampler sampler_;
+  GenerationTimes times_;
 };
 
 }  // namespace
 
 std::vector<Generated> generate_text(GptInference& inference, const InferenceCapacity& capacity,
                                      const Tokenizer& tokenizer, const std::vector<std::string>& prompts,
-                                     const GenerateOptions& options, const TextSink& sink) {
+                                     const GenerateOptions& options, const TextSink& sink,
+                                     GenerationTimes* times) {
   std::vector<std::vector<Token>> tokens;
   std::vector<Generated> results(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -120,6 +144,7 @@ std::vector<Generated> generate_text(GptInference& inference, const InferenceCap
   for (std::size_t first = 0; first < prompts.size(); first += batch) {
     run.run(tokens, first, std::min(batch, prompts.size() - first), results);
   }
+  if (times != nullptr) *times = run.times();
   return results;
 }
 

@@ -18,20 +18,26 @@ struct SamplingOptions {
   std::uint64_t seed = 1234;
 };
 
+/// A token that may be chosen.
+struct Candidate {
+  float logit = 0;
+  float weight = 0;  ///< its probability, times a factor that all have in common
+  Token token = 0;
+};
+
 /// Draws depend on (seed, sequence number, position) only: a prompt gives the same text alone and in a batch.
 class Sampler {
  public:
   explicit Sampler(const SamplingOptions& options);
 
-  /// `logits` [vocabulary]. Equal logits are ordered by token number. Raises Error (training) where no logit
-  /// is finite or one is NaN.
+  /// `logits` [vocabulary], not empty. Equal logits are ordered by token number. Takes time proportional to
+  /// the vocabulary. Raises Error (training) where no logit is finite or one is NaN.
   Token choose(std::span<const float> logits, std::uint64_t sequence, std::uint64_t position);
 
  private:
   SamplingOptions options_;
   PhiloxKey key_;
-  std::vector<Token> order_;
-  std::vector<double> weights_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace megalith

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "core/error.h"
@@ -52,6 +54,36 @@ TEST(Sampler, TopKAndTopPCutTheTail) {
   EXPECT_EQ(nucleus[2] + nucleus[3], 0);
   const std::vector<int> tiny = counts({1.0, 0, 1e-9}, logits, 100);
   EXPECT_EQ(tiny[0], 100);
+}
+
+// Against sorting: every token of the set is drawn, and no other.
+TEST(Sampler, KeepsTheSetThatSortingGives) {
+  std::vector<float> logits;
+  for (int i = 0; i < 200; ++i) logits.push_back(static_cast<float>(i * 37 % 50) / 10.0F);  // many ties
+  std::vector<std::size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  const auto check = [&](const SamplingOptions& options, std::size_t kept) {
+    const std::vector<int> found = counts(options, logits, 10000);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      EXPECT_EQ(found[order[i]] > 0, i < kept) << "rank " << i << " of " << kept;
+    }
+  };
+  for (const std::size_t k : {2, 5, 33, 57}) check({1.0, static_cast<std::int64_t>(k)}, k);
+  double total = 0;
+  for (const float logit : logits) total += std::exp(logit);
+  for (const double p : {0.03, 0.35, 0.8}) {
+    double sum = 0;
+    std::size_t kept = 0;
+    while (sum < p * total) sum += std::exp(logits[order[kept++]]);
+    check({1.0, 0, p}, kept);
+  }
+}
+
+TEST(Sampler, TheLowestTemperatureIsGreedy) {
+  const std::vector<int> found = counts({5e-324}, {1.0F, 1.00001F, -1.0F}, 100);
+  EXPECT_EQ(found[1], 100);
 }
 
 TEST(Sampler, SameSeedSameChoices) {

@@ -2,6 +2,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cpu/matmul_engine.h"
 #include "device/cpu/matmul_finish.h"
+#include "device/cpu/thin_matmul.h"
 
 namespace megalith {
 
@@ -33,7 +34,11 @@ void CpuDevice::matmul(QueueKind, const MatmulArgs& args) {
     return;
   }
   const std::lock_guard lock(kernel_mutex_);
-  matmul_engine_->run(args);
+  if (is_thin_matmul(args)) {
+    run_thin_matmul(team_, scratch_, args);
+  } else {
+    matmul_engine_->run(args);
+  }
 }
 
 }  // namespace megalith

@@ -98,6 +98,20 @@ std::vector<KernelCase> matmul_cases() {
       }
     }
   }
+  // Few rows, as generation has, past every edge of tiles and buffers.
+  for (const std::int64_t rows : {1, 2, 3, 5, 7, 8, 9, 16, 17}) {
+    for (const bool strided : {false, true}) {
+      MatmulShape thin{.m = rows, .n = 275, .k = 83, .b_transposed = true, .strided = strided};
+      add(thin);
+      thin.alpha = -0.5;
+      thin.accumulate = true;
+      add(thin);
+      thin.accumulate = false;
+      thin.bias = true;
+      thin.activation = Activation::gelu_tanh;
+      add(thin);
+    }
+  }
   // No terms at all: zero, or what was there.
   add({.m = 3, .n = 4, .k = 0});
   add({.m = 3, .n = 4, .k = 0, .accumulate = true});
