@@ -147,7 +147,9 @@ class GenerateCommand : public Command {
     InferenceCapacity capacity;
     capacity.sequences = std::min<std::int64_t>(batch_, static_cast<std::int64_t>(prompts.size()));
     capacity.context = model.config.max_positions;
-    capacity.chunk = std::min<std::int64_t>(capacity.context, 128);
+    // Weights are read once a pass over the prompts: enough tokens that their arithmetic is what takes time.
+    capacity.chunk =
+        std::min<std::int64_t>(capacity.context, std::max<std::int64_t>(1024 / capacity.sequences, 128));
     GptInference inference(*device, model.config, *model.store, capacity);
     options_.sampling.seed = static_cast<std::uint64_t>(seed_);
     if (greedy_) options_.sampling.temperature = 0;

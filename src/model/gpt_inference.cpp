@@ -34,6 +34,7 @@ GptInference::Buffers GptInference::allocate(Arena& arena, const GptConfig& conf
   buffers.positions = arena.allocate("positions", DType::int32, {rows});
   buffers.key_lengths = arena.allocate("key_lengths", DType::int32, {sequences});
   buffers.states = arena.allocate("states", config.compute, {rows, config.hidden});
+  buffers.ends = arena.allocate("ends", config.compute, {sequences, config.hidden});
   buffers.last = arena.allocate("last", config.compute, {sequences, config.hidden});
   buffers.host_copy = arena.allocate("host_copy", DType::float32, {sequences, config.vocabulary});
   buffers.layer = allocate_layer_activations(arena, "layer", chunk, sequences, {});
@@ -70,6 +71,9 @@ GptInference::GptInference(Device& device, const GptConfig& config, const Parame
       embedding_(config, store),
       head_(config, store),
       lengths_(static_cast<std::size_t>(capacity.sequences), 0),
+      done_(lengths_.size()),
+      counts_(lengths_.size()),
+      host_key_lengths_(lengths_.size()),
       host_logits_(static_cast<std::size_t>(capacity.sequences * config.vocabulary), 0.0F) {
   for (std::int64_t layer = 0; layer < config.layers; ++layer) layers_.emplace_back(config, store, layer);
   // Sequences that have no token yet take part in the last matrix product too: their rows must be numbers.
@@ -94,61 +98,59 @@ void GptInference::check(std::span<const std::vector<std::int32_t>> tokens) cons
   }
 }
 
-void GptInference::run_chunk(std::span<const std::vector<std::int32_t>> tokens,
-                             std::span<const std::int64_t> done, std::span<const std::int64_t> counts,
-                             std::int64_t steps) {
+void GptInference::run_chunk(std::span<const std::vector<std::int32_t>> tokens, std::int64_t steps) {
   const std::int64_t sequences = capacity_.sequences;
   const std::int64_t rows = sequences * steps;
   // New tokens stand at the right end of their rows; what is left of them is padding that sees no key.
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(rows), 0);
-  std::vector<std::int32_t> positions(static_cast<std::size_t>(rows), 0);
-  std::vector<std::int32_t> key_lengths;
+  host_tokens_.assign(static_cast<std::size_t>(rows), 0);
+  host_positions_.assign(static_cast<std::size_t>(rows), 0);
   for (std::size_t b = 0; b < tokens.size(); ++b) {
-    const std::size_t first = (b + 1) * static_cast<std::size_t>(steps) - static_cast<std::size_t>(counts[b]);
-    for (std::int64_t i = 0; i < counts[b]; ++i) {
-      ids[first + static_cast<std::size_t>(i)] = tokens[b][static_cast<std::size_t>(done[b] + i)];
-      positions[first + static_cast<std::size_t>(i)] = static_cast<std::int32_t>(lengths_[b] + i);
+    const std::size_t first =
+        (b + 1) * static_cast<std::size_t>(steps) - static_cast<std::size_t>(counts_[b]);
+    for (std::int64_t i = 0; i < counts_[b]; ++i) {
+      host_tokens_[first + static_cast<std::size_t>(i)] = tokens[b][static_cast<std::size_t>(done_[b] + i)];
+      host_positions_[first + static_cast<std::size_t>(i)] = static_cast<std::int32_t>(lengths_[b] + i);
     }
-    key_lengths.push_back(static_cast<std::int32_t>(lengths_[b] + counts[b]));
+    host_key_lengths_[b] = static_cast<std::int32_t>(lengths_[b] + counts_[b]);
   }
   MicroBatch batch;
   batch.tokens = buffers_.tokens.sliced(0, 0, rows);
   batch.positions = buffers_.positions.sliced(0, 0, rows);
-  device_.copy_to_device(QueueKind::compute, batch.tokens, ids.data());
-  device_.copy_to_device(QueueKind::compute, batch.positions, positions.data());
-  device_.copy_to_device(QueueKind::compute, buffers_.key_lengths, key_lengths.data());
+  device_.copy_to_device(QueueKind::compute, batch.tokens, host_tokens_.data());
+  device_.copy_to_device(QueueKind::compute, batch.positions, host_positions_.data());
+  device_.copy_to_device(QueueKind::compute, buffers_.key_lengths, host_key_lengths_.data());
 
   const Tensor states = buffers_.states.sliced(0, 0, rows);
   const LayerActivations scratch = shaped(buffers_.layer, config_, sequences, steps);
-  const CachedStep step{sequences, steps, counts, lengths_, buffers_.key_lengths};
+  const CachedStep step{sequences, steps, counts_, lengths_, buffers_.key_lengths};
   embedding_.forward(device_, batch, Pass::evaluation, states);
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    layers_[layer].forward_cached(device_, step, buffers_.caches[layer], scratch, states);
+    // Of the last layer only the tokens are needed whose logits may be.
+    const Tensor y = layer + 1 < layers_.size() ? states : buffers_.ends;
+    layers_[layer].forward_cached(device_, step, buffers_.caches[layer], scratch, states, y);
   }
   for (std::int64_t b = 0; b < sequences; ++b) {
-    if (counts[static_cast<std::size_t>(b)] == 0) continue;
-    device_.copy(QueueKind::compute, buffers_.last.sliced(0, b, b + 1),
-                 states.sliced(0, (b + 1) * steps - 1, (b + 1) * steps));
+    if (counts_[static_cast<std::size_t>(b)] == 0) continue;
+    device_.copy(QueueKind::compute, buffers_.last.sliced(0, b, b + 1), buffers_.ends.sliced(0, b, b + 1));
   }
   device_.synchronize(QueueKind::compute);
-  for (std::size_t b = 0; b < tokens.size(); ++b) lengths_[b] += counts[b];
+  for (std::size_t b = 0; b < tokens.size(); ++b) lengths_[b] += counts_[b];
 }
 
 void GptInference::step(std::span<const std::vector<std::int32_t>> tokens) {
   check(tokens);
-  std::vector<std::int64_t> done(tokens.size(), 0);
-  std::vector<std::int64_t> counts(tokens.size(), 0);
+  std::fill(done_.begin(), done_.end(), 0);
   bool any = false;
   while (true) {
     std::int64_t steps = 0;
     for (std::size_t b = 0; b < tokens.size(); ++b) {
-      counts[b] = std::min(capacity_.chunk, static_cast<std::int64_t>(tokens[b].size()) - done[b]);
-      steps = std::max(steps, counts[b]);
+      counts_[b] = std::min(capacity_.chunk, static_cast<std::int64_t>(tokens[b].size()) - done_[b]);
+      steps = std::max(steps, counts_[b]);
     }
     if (steps == 0) break;
     any = true;
-    run_chunk(tokens, done, counts, steps);
-    for (std::size_t b = 0; b < tokens.size(); ++b) done[b] += counts[b];
+    run_chunk(tokens, steps);
+    for (std::size_t b = 0; b < tokens.size(); ++b) done_[b] += counts_[b];
   }
   if (!any) return;
   head_.forward_logits(device_, buffers_.head, buffers_.logits, buffers_.last);

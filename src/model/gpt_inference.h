@@ -48,7 +48,8 @@ class GptInference {
     Tensor positions;    ///< int32 [B*chunk]
     Tensor key_lengths;  ///< int32 [B]
     Tensor states;       ///< [B*chunk, H]
-    Tensor last;         ///< [B, H]
+    Tensor ends;         ///< [B, H]: after the last token of each sequence in this chunk
+    Tensor last;         ///< [B, H]: after the last token of each sequence
     Tensor host_copy;    ///< float32 [B, V]
     LayerActivations layer;
     HeadActivations head;
@@ -57,8 +58,8 @@ class GptInference {
   };
   static Buffers allocate(Arena& arena, const GptConfig& config, const InferenceCapacity& capacity);
   void check(std::span<const std::vector<std::int32_t>> tokens) const;
-  void run_chunk(std::span<const std::vector<std::int32_t>> tokens, std::span<const std::int64_t> done,
-                 std::span<const std::int64_t> counts, std::int64_t steps);
+  /// Tokens done_[b] .. done_[b] + counts_[b] of every sequence.
+  void run_chunk(std::span<const std::vector<std::int32_t>> tokens, std::int64_t steps);
 
   Device& device_;
   GptConfig config_;
@@ -69,6 +70,12 @@ class GptInference {
   std::vector<TransformerLayer> layers_;
   OutputHead head_;
   std::vector<std::int64_t> lengths_;
+  // Kept from step to step, which then need no memory.
+  std::vector<std::int64_t> done_;
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int32_t> host_tokens_;
+  std::vector<std::int32_t> host_positions_;
+  std::vector<std::int32_t> host_key_lengths_;
   std::vector<float> host_logits_;
 };
 

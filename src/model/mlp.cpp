@@ -16,8 +16,8 @@ void Mlp::forward(Device& device, const MicroBatch& batch, Pass pass, const Laye
   const Region region(device, "MLP");
   const std::int64_t sequences = batch.samples.shape[0];
   norm_forward(device, norm_, kept.norm_2, kept.mean_2, kept.rstd_2, x);
-  linear_activation_forward(device, fc1_, config_.activation, kept.activated, kept.preactivation,
-                            kept.norm_2);
+  linear_activation_forward(device, fc1_, config_.activation, kept.activated,
+                            pass == Pass::training ? kept.preactivation : Tensor(), kept.norm_2);
   if (!y) return;
   linear_forward(device, fc2_, y, kept.activated, /*add_bias=*/false);
   device.dropout_add_forward(QueueKind::compute,
@@ -55,11 +55,15 @@ void Mlp::backward_weight(Device& device, const LayerActivations& kept, const Te
 
 void Mlp::forward_inference(Device& device, const LayerActivations& kept, const Tensor& x,
                             const Tensor& y) const {
-  norm_forward(device, norm_, kept.norm_2, kept.mean_2, kept.rstd_2, x);
-  linear_activation_forward(device, fc1_, config_.activation, kept.activated, Tensor(), kept.norm_2);
-  linear_forward(device, fc2_, kept.middle, kept.activated, /*add_bias=*/false);
-  device.dropout_add_forward(
-      QueueKind::compute, {batched(kept.middle, 1), fc2_.bias, batched(x, 1), batched(y, 1), DropoutArgs{}});
+  const auto rows = [&](const Tensor& all) { return all.sliced(0, 0, x.shape[0]); };
+  const Tensor norm = rows(kept.norm_2);
+  const Tensor activated = rows(kept.activated);
+  const Tensor output = rows(kept.middle);
+  norm_forward(device, norm_, norm, rows(kept.mean_2), rows(kept.rstd_2), x);
+  linear_activation_forward(device, fc1_, config_.activation, activated, Tensor(), norm);
+  linear_forward(device, fc2_, output, activated, /*add_bias=*/false);
+  device.dropout_add_forward(QueueKind::compute,
+                             {batched(output, 1), fc2_.bias, batched(x, 1), batched(y, 1), DropoutArgs{}});
 }
 
 }  // namespace megalith

@@ -11,8 +11,8 @@ class Mlp {
  public:
   Mlp(const GptConfig& config, const ParameterStore& store, std::int64_t layer);
 
-  /// x and y are [R, H]. Fills norm_2, mean_2, rstd_2, preactivation, activated of `kept`. An absent y skips
-  /// the second half: what a recomputation needs whose result is known already.
+  /// x and y are [R, H]. Fills norm_2, mean_2, rstd_2, preactivation (in training), activated of `kept`. An
+  /// absent y skips the second half: what a recomputation needs whose result is known already.
   void forward(Device& device, const MicroBatch& batch, Pass pass, const LayerActivations& kept,
                const Tensor& x, const Tensor& y) const;
 
@@ -25,7 +25,8 @@ class Mlp {
   void backward_weight(Device& device, const LayerActivations& kept, const Tensor& x, const Tensor& y_grad,
                        const LayerGradients& gradients) const;
 
-  /// As forward without dropout; y may be x's memory. `kept` is scratch; its middle must not be x.
+  /// As forward without dropout; y may be x's memory. `kept` is scratch of as many rows or more; its middle
+  /// must not be x.
   void forward_inference(Device& device, const LayerActivations& kept, const Tensor& x,
                          const Tensor& y) const;
 

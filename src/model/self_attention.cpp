@@ -137,19 +137,31 @@ void SelfAttention::forward_cached(Device& device, const CachedStep& step, const
                   from->sliced(0, b, b + 1).sliced(1, step.steps - count, step.steps));
     }
   }
+  // Where y has a row for each sequence alone, only the last query goes on.
+  const std::int64_t queries = y.shape[0] / step.sequences;
+  const std::int64_t rows = y.shape[0];
+  Tensor residual = x;
+  if (queries < step.steps) {
+    const Tensor all = x.reshaped({step.sequences, step.steps, config_.hidden});
+    residual = y;
+    device.copy(QueueKind::compute, y.reshaped({step.sequences, queries, config_.hidden}),
+                all.sliced(1, step.steps - queries, step.steps));
+  }
   AttentionArgs args;
-  args.query = views.query;
+  args.query = views.query.sliced(1, step.steps - queries, step.steps);
   args.key = cache.keys.sliced(0, 0, step.sequences).sliced(1, 0, longest);
   args.value = cache.values.sliced(0, 0, step.sequences).sliced(1, 0, longest);
-  args.out = kept.attended.reshaped({step.sequences, step.steps, config_.heads, config_.head_size});
-  args.log_sum_exp = kept.log_sum_exp;
+  const Tensor attended = kept.attended.sliced(0, 0, rows);
+  args.out = attended.reshaped({step.sequences, queries, config_.heads, config_.head_size});
+  args.log_sum_exp = prefix_view(kept.log_sum_exp, {step.sequences, config_.heads, queries});
   args.scale = scale_;
   args.key_lengths = step.key_lengths;
   device.attention_forward(QueueKind::compute, args);
-  linear_forward(device, proj_, kept.middle, kept.attended, /*add_bias=*/false);
-  device.dropout_add_forward(QueueKind::compute,
-                             {batched(kept.middle, step.sequences), proj_.bias, batched(x, step.sequences),
-                              batched(y, step.sequences), DropoutArgs{}});
+  const Tensor projected = kept.middle.sliced(0, 0, rows);
+  linear_forward(device, proj_, projected, attended, /*add_bias=*/false);
+  device.dropout_add_forward(
+      QueueKind::compute, {batched(projected, step.sequences), proj_.bias, batched(residual, step.sequences),
+                           batched(y, step.sequences), DropoutArgs{}});
 }
 
 }  // namespace megalith

@@ -45,8 +45,9 @@ class SelfAttention {
   void backward_weight(Device& device, const LayerActivations& kept, const Tensor& x, const Tensor& y_grad,
                        const LayerGradients& gradients) const;
 
-  /// As forward without dropout, with keys and values appended to `cache`. x and y are [B*steps, H] and may
-  /// be the same memory; `kept` is scratch of that many rows.
+  /// As forward without dropout, with keys and values of x [B*steps, H] appended to `cache`. y has as many
+  /// rows, and may be x's memory, or [B, H], for the last of each sequence alone. `kept` is scratch of x's
+  /// rows.
   void forward_cached(Device& device, const CachedStep& step, const LayerCache& cache,
                       const LayerActivations& kept, const Tensor& x, const Tensor& y) const;
 

@@ -22,9 +22,10 @@ void TransformerLayer::backward_weight(Device& device, const LayerActivations& k
 }
 
 void TransformerLayer::forward_cached(Device& device, const CachedStep& step, const LayerCache& cache,
-                                      const LayerActivations& scratch, const Tensor& x) const {
-  attention_.forward_cached(device, step, cache, scratch, x, x);
-  mlp_.forward_inference(device, scratch, x, x);
+                                      const LayerActivations& scratch, const Tensor& x,
+                                      const Tensor& y) const {
+  attention_.forward_cached(device, step, cache, scratch, x, y);
+  mlp_.forward_inference(device, scratch, y, y);
 }
 
 }  // namespace megalith

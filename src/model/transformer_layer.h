@@ -27,9 +27,10 @@ class TransformerLayer {
   void backward_weight(Device& device, const LayerActivations& kept, const Tensor& x, const Tensor& y_grad,
                        const LayerGradients& gradients) const;
 
-  /// Generation: x [B*steps, H] is replaced by the layer's output; keys and values go to `cache`.
+  /// Generation: y = layer(x [B*steps, H]); keys and values go to `cache`. y has as many rows, and may be x's
+  /// memory, or is [B, H]: the output after each sequence's last token.
   void forward_cached(Device& device, const CachedStep& step, const LayerCache& cache,
-                      const LayerActivations& scratch, const Tensor& x) const;
+                      const LayerActivations& scratch, const Tensor& x, const Tensor& y) const;
 
  private:
   SelfAttention attention_;
