@@ -58,6 +58,7 @@ int run(std::vector<char*> arguments) {
   for (const DType compute : {DType::float32, DType::bfloat16}) {
     if (!device->supports(compute)) continue;
     add_matmul_cases(*device, compute);
+    add_attention_cases(*device, compute);
     add_activation_cases(*device, compute);
     add_optimizer_cases(*device, compute);
     add_generation_cases(*device, compute);

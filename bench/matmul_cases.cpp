@@ -1,4 +1,4 @@
-// Matrix products and attention of one GPT-2 124M layer, and its output projection.
+// Matrix products of one GPT-2 124M layer, and its output projection.
 #include "bench/workspace.h"
 
 namespace megalith::bench {
@@ -41,45 +41,6 @@ void add_projection(Device& target, DType type, const std::string& suffix, const
   });
 }
 
-AttentionArgs attention_args(Workspace& space, DType type) {
-  const Shape shape{1, tokens, heads, head_size};
-  return {.query = space.random(type, shape),
-          .key = space.random(type, shape),
-          .value = space.random(type, shape),
-          .out = space.filled(type, shape, 0.0),
-          .log_sum_exp = space.filled(sum_type(type), {1, heads, tokens}, 0.0),
-          .scale = 0.125,
-          .causal = true};
-}
-
-/// Two products of [S, S, D] forward, five backward, half of each hidden by the causal mask.
-void add_attention(Device& target, DType type, const std::string& suffix) {
-  const double product = static_cast<double>(heads * head_size) * static_cast<double>(tokens * tokens);
-  add_case("attention_forward" + suffix, target, [=](benchmark::State& state, Device& device) {
-    Workspace space(device);
-    const AttentionArgs args = attention_args(space, type);
-    time_kernel(state, device, {.flops = 2 * product}, [&] { device.attention_forward(queue, args); });
-  });
-  add_case("attention_forward_dropout" + suffix, target, [=](benchmark::State& state, Device& device) {
-    Workspace space(device);
-    AttentionArgs args = attention_args(space, type);
-    args.dropout = space.dropout(1);
-    time_kernel(state, device, {.flops = 2 * product}, [&] { device.attention_forward(queue, args); });
-  });
-  add_case("attention_backward" + suffix, target, [=](benchmark::State& state, Device& device) {
-    Workspace space(device);
-    const Shape shape{1, tokens, heads, head_size};
-    const AttentionBackwardArgs args{.forward = attention_args(space, type),
-                                     .out_grad = space.random(type, shape),
-                                     .query_grad = space.filled(type, shape, 0.0),
-                                     .key_grad = space.filled(type, shape, 0.0),
-                                     .value_grad = space.filled(type, shape, 0.0),
-                                     .row_dots = space.filled(sum_type(type), {1, heads, tokens}, 0.0)};
-    device.attention_forward(queue, args.forward);
-    time_kernel(state, device, {.flops = 5 * product}, [&] { device.attention_backward(queue, args); });
-  });
-}
-
 }  // namespace
 
 void add_matmul_cases(Device& device, DType compute) {
@@ -102,7 +63,6 @@ void add_matmul_cases(Device& device, DType compute) {
              const double flops = 2.0 * static_cast<double>(tokens * hidden * ffn_hidden);
              time_kernel(state, target, {.flops = flops}, [&] { target.matmul(queue, args); });
            });
-  add_attention(device, compute, suffix);
 }
 
 }  // namespace megalith::bench

@@ -16,8 +16,6 @@ namespace megalith::bench {
 inline constexpr std::int64_t tokens = 1024;
 inline constexpr std::int64_t hidden = 768;
 inline constexpr std::int64_t ffn_hidden = 4 * hidden;
-inline constexpr std::int64_t heads = 12;
-inline constexpr std::int64_t head_size = 64;
 inline constexpr std::int64_t vocabulary = 50257;
 inline constexpr std::int64_t padded_vocabulary = 50304;
 inline constexpr std::int64_t parameters = 124439808;
@@ -75,6 +73,7 @@ void add_case(const std::string& name, Device& device, const Run& run) {
 
 void add_activation_cases(Device& device, DType compute);
 void add_generation_cases(Device& device, DType compute);
+void add_attention_cases(Device& device, DType compute);
 void add_matmul_cases(Device& device, DType compute);
 void add_optimizer_cases(Device& device, DType compute);
 /// Float32 multiply-add peak, copy and read bandwidth of this machine's processors.
