@@ -42,6 +42,7 @@ void apply(int function, const float* from, float* to, std::size_t count) {
     if (function == 5) y = simd::erf(d, x);
     if (function == 6) y = simd::gelu_tanh(d, x);
     if (function == 7) y = simd::gelu_erf(d, x);
+    if (function == 8) y = simd::exp2_small(d, x);
     if (rest < lanes) {
       simd::store_n(y, d, to + i, rest);
     } else {
@@ -94,6 +95,7 @@ const FunctionCase functions[] = {
      [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, -6,
      6, 4, 1e-7},
     {"gelu_erf", [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, -6, 6, 4, 3e-7},
+    {"exp2_small", [](double x) { return std::exp2(x); }, -160, 126, 2, 1.25e-38},
 };
 
 /// Runs the body on every instruction set that this machine has and the build made.

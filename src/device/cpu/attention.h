@@ -7,10 +7,11 @@
 
 namespace megalith {
 
-/// Attention as device.h defines it, on checked arguments. One task per tile of rows.
+/// Attention as device.h defines it, on checked arguments. One task per few tiles of rows.
 void run_attention_forward(ThreadTeam& team, Scratch& scratch, const AttentionArgs& args);
 
-/// Its gradients. One task per key-value group of a sequence, which alone writes that group's gradients.
+/// Its gradients. One task per key-value group of a sequence, or per block of its keys. The bits of neither
+/// depend on the number of threads.
 void run_attention_backward(ThreadTeam& team, Scratch& scratch, const AttentionBackwardArgs& args);
 
 }  // namespace megalith

@@ -7,6 +7,20 @@
 
 namespace megalith {
 
+AttentionRows::Seen AttentionRows::seen_by(std::int64_t row, std::int64_t rows, KeyRange keys) const {
+  if (row + rows <= count && keys.first >= all.first && keys.last <= all.last) return {keys, keys};
+  KeyRange some{std::numeric_limits<std::int64_t>::max(), 0};
+  KeyRange every = keys;
+  for (std::int64_t i = row; i < row + rows; ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    const KeyRange seen{key_first[place], key_last[place]};
+    every = {std::max(every.first, seen.first), std::min(every.last, seen.last)};
+    if (seen.last <= seen.first) continue;
+    some = {std::min(some.first, seen.first), std::max(some.last, seen.last)};
+  }
+  return {common_keys(some, keys), common_keys(every, keys)};
+}
+
 AttentionLayout::AttentionLayout(const AttentionArgs& args)
     : args_(args),
       heads_per_group_(args.query.shape[2] / args.key.shape[2]),

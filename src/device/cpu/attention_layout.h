@@ -6,6 +6,7 @@
 // a key is loaded once for all heads that use it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -21,10 +22,26 @@ struct KeyRange {
   std::int64_t last = 0;
 };
 
-/// Rows of one tile.
-inline constexpr std::int64_t attention_tile_rows = 64;
-/// Keys of one tile: a multiple of every instruction set's register rows.
+/// Columns of the panels in which the kernels keep their matrices; a wider matrix is several panels.
+inline constexpr std::int64_t panel_columns = 64;
+/// Rows of one tile: a tile's scores, transposed, are one panel.
+inline constexpr std::int64_t attention_tile_rows = panel_columns;
+/// Keys of one tile: a multiple of every instruction set's register rows. Tiles of keys begin at its
+/// multiples, so that a row's result does not depend on which rows are computed with it.
 inline constexpr std::int64_t attention_tile_keys = 96;
+/// Keys whose gradients one task of the backward adds up.
+inline constexpr std::int64_t attention_block_keys = 4 * attention_tile_keys;
+
+/// Panels of a matrix as wide as a head.
+constexpr std::int64_t panels_of(std::int64_t head_size) {
+  return (head_size + panel_columns - 1) / panel_columns;
+}
+
+/// What the keys [first, last) and another range have in common; empty is {0, 0}.
+constexpr KeyRange common_keys(KeyRange a, KeyRange b) {
+  const KeyRange both{a.first > b.first ? a.first : b.first, a.last < b.last ? a.last : b.last};
+  return both.last > both.first ? both : KeyRange{};
+}
 
 /// What the kernels need to know of each row of a tile; absent rows see no keys.
 struct AttentionRows {
@@ -36,6 +53,14 @@ struct AttentionRows {
   std::array<std::uint32_t, attention_tile_rows> dropout_head{};  ///< third word of the Philox counter
   KeyRange any;                                                   ///< keys that some row of the tile sees
   KeyRange all;                                                   ///< keys that every row sees; may be empty
+
+  /// `any` and `all` of the tile's rows [row, row + rows) within `keys`, where rows that are absent count as
+  /// rows that see nothing.
+  struct Seen {
+    KeyRange any;
+    KeyRange all;
+  };
+  Seen seen_by(std::int64_t row, std::int64_t rows, KeyRange keys) const;
 };
 
 class AttentionLayout {
@@ -46,11 +71,23 @@ class AttentionLayout {
   std::int64_t queries() const { return args_.query.shape[1]; }
   std::int64_t heads() const { return args_.query.shape[2]; }
   std::int64_t head_size() const { return args_.query.shape[3]; }
+  /// Rooms for keys of one sequence.
+  std::int64_t key_positions() const {
+    return block_table_ == nullptr ? args_.key.shape[1] : args_.block_table.shape[1] * args_.key.shape[1];
+  }
   std::int64_t groups() const { return args_.key.shape[2]; }
   std::int64_t heads_per_group() const { return heads_per_group_; }
   /// Rows of one group of one sequence, and their tiles.
   std::int64_t rows() const { return queries() * heads_per_group_; }
   std::int64_t tiles() const { return (rows() + attention_tile_rows - 1) / attention_tile_rows; }
+
+  /// Blocks of attention_block_keys keys, at least one.
+  std::int64_t key_blocks() const {
+    return std::max<std::int64_t>(1, (args_.key.shape[1] + attention_block_keys - 1) / attention_block_keys);
+  }
+  KeyRange keys_of_block(std::int64_t block) const {
+    return {block * attention_block_keys, std::min(args_.key.shape[1], (block + 1) * attention_block_keys)};
+  }
 
   KeyRange keys_of(std::int64_t sequence, std::int64_t query) const;
   AttentionRows rows_of(std::int64_t sequence, std::int64_t group, std::int64_t tile) const;

@@ -133,6 +133,25 @@ HWY_INLINE hn::Vec<D> exp_nonpositive(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3F)), hn::Zero(d), result);
 }
 
+/// 2^x for x < 127 or NaN; 2 ulp. Results below 2^-126 become 0.
+template <class D>
+HWY_INLINE hn::Vec<D> exp2_small(D d, hn::Vec<D> x) {
+  const hn::RebindToUnsigned<D> words;
+  // Adding it leaves round(x) + 127 in the lowest bits: the biased exponent of 2^round(x).
+  const auto shift = hn::Set(d, 12582912.0F + 127.0F);
+  const auto shifted = hn::Add(x, shift);
+  const auto f = hn::Sub(x, hn::Sub(shifted, shift));
+  auto p = hn::Set(d, 1.326472910e-03F);
+  p = hn::MulAdd(p, f, hn::Set(d, 9.671512640e-03F));
+  p = hn::MulAdd(p, f, hn::Set(d, 5.550733737e-02F));
+  p = hn::MulAdd(p, f, hn::Set(d, 2.402224209e-01F));
+  p = hn::MulAdd(p, f, hn::Set(d, 6.931469776e-01F));
+  p = hn::MulAdd(p, f, hn::Set(d, 1.0F));
+  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(words, shifted)));
+  // Comparisons with NaN are false, so NaN passes.
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0F)), hn::Mul(p, power));
+}
+
 /// Natural logarithm; 2 ulp. log(0) = -inf, log(x < 0) = NaN, log(inf) = inf.
 template <class D>
 HWY_INLINE hn::Vec<D> log(D d, hn::Vec<D> x) {

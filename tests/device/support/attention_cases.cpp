@@ -271,6 +271,15 @@ std::vector<AttentionShape> common_shapes() {
       {.batch = 1, .queries = 150, .keys = 150, .heads = 2, .groups = 2, .head_size = 64, .strided = true},
       {.batch = 1, .queries = 131, .keys = 131, .heads = 1, .groups = 1, .head_size = 80, .dropout = 0.1},
       {.batch = 1, .queries = 9, .keys = 9, .heads = 2, .groups = 1, .head_size = 321},
+      // Several blocks of keys, and tiles of rows that see a part of one.
+      {.batch = 1, .queries = 410, .keys = 410, .heads = 2, .groups = 1, .head_size = 20, .dropout = 0.1},
+      {.batch = 1,
+       .queries = 500,
+       .keys = 500,
+       .heads = 1,
+       .groups = 1,
+       .head_size = 16,
+       .cu_seqlens = {0, 70, 391, 392, 500}},
   };
 }
 
