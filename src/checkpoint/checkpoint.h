@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_folder.h"
+#include "core/bulk_reader.h"
 #include "core/tensor.h"
 #include "device/device.h"
 #include "parallel/shard_map.h"
@@ -32,11 +33,19 @@ struct CheckpointSaveOptions {
   std::uint64_t shard_bytes = std::uint64_t{5} << 30;  ///< a file is closed once it holds this much
 };
 
+/// What a save took.
+struct CheckpointSaveReport {
+  std::uint64_t bytes = 0;       ///< of the shards
+  double seconds = 0;            ///< until the checkpoint was published
+  double processor_seconds = 0;  ///< of the threads that wrote it
+};
+
 /// Writes a checkpoint beside the others, then publishes it in one step; retention follows. On any failure
 /// (disk full, read-only) raises Error (environment): earlier checkpoints are untouched, the partial folder
 /// is removed.
-void save_checkpoint(Device& device, const CheckpointSaveOptions& options, const nlohmann::json& metadata,
-                     const std::vector<LogicalTensor>& tensors);
+CheckpointSaveReport save_checkpoint(Device& device, const CheckpointSaveOptions& options,
+                                     const nlohmann::json& metadata,
+                                     const std::vector<LogicalTensor>& tensors);
 
 struct StoredTensor {
   std::string name;
@@ -49,8 +58,10 @@ struct StoredTensor {
 class CheckpointReader {
  public:
   /// `path`: a ROOT (its newest committed iteration, or `iteration` where that is not 0) or an iter_N folder.
-  /// Raises Error (input) that says what is there where nothing fits.
-  explicit CheckpointReader(const std::filesystem::path& path, std::int64_t iteration = 0);
+  /// `cache`: whether what is read will be wanted again soon. Raises Error (input) that says what is there
+  /// where nothing fits.
+  explicit CheckpointReader(const std::filesystem::path& path, std::int64_t iteration = 0,
+                            PageCache cache = PageCache::keep);
   ~CheckpointReader();
   CheckpointReader(CheckpointReader&&) noexcept;
   CheckpointReader& operator=(CheckpointReader&&) noexcept;
@@ -63,9 +74,10 @@ class CheckpointReader {
   /// Raises Error (input) where there is no such tensor or it has another shape.
   void check_shape(const std::string& name, const Shape& shape) const;
 
-  /// Fills the pieces of `to.local`, converting between float types. Raises Error (input) where the tensor is
-  /// absent, has another shape, is not covered, or a checksum does not match.
-  void read(Device& device, const LogicalTensor& to) const;
+  /// Fills the pieces of every tensor's `local`, converting between float types; reads in the order of the
+  /// files. Raises Error (input) where a tensor is absent, has another shape or is not covered, before
+  /// anything is read, or where a checksum does not match: the tensors' contents are then undefined.
+  void read(Device& device, const std::vector<LogicalTensor>& to) const;
 
  private:
   struct State;

@@ -1,8 +1,11 @@
-// CheckpointReader: finds the slices that overlap what is wanted and copies the common boxes.
+// CheckpointReader: finds the slices that overlap what is wanted, reads them in the order of the files, and
+// copies the common boxes. Checksums are computed of the bytes as they pass.
 #include <algorithm>
+#include <cstring>
 #include <map>
-#include <set>
 #include <system_error>
+#include <tuple>
+#include <utility>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/convert.h"
@@ -136,23 +139,88 @@ void check_cover(const StoredTensor& tensor, const std::vector<StoredSlice>& sli
   }
 }
 
+// One box on its way from a slice to device memory.
+struct Target {
+  const LogicalTensor* tensor = nullptr;
+  Box wanted;  // in logical coordinates
+  Box place;   // in tensor->local
+};
+
+// A slice that is to be read, and where its elements go.
+struct SliceRead {
+  const StoredSlice* slice = nullptr;
+  const SafetensorsFile* file = nullptr;
+  DType dtype = DType::float32;
+  std::uint64_t begin = 0;  // in the file
+  std::uint64_t end = 0;
+  std::vector<Target> targets;
+};
+
+// Takes a slice's bytes as they come. A target that is the whole slice, of its type and contiguous, is filled
+// piece by piece; for any other the slice is gathered in host memory first.
+class SliceFiller {
+ public:
+  SliceFiller(Device& device, const SliceRead& read) : device_(device), read_(read) {
+    for (const Target& target : read.targets) {
+      const Tensor view = view_of_box(target.tensor->local, target.place);
+      if (target.wanted == read.slice->box && view.dtype == read.dtype && view.is_contiguous()) {
+        whole_.emplace_back(view.address, DType::uint8, Shape{static_cast<std::int64_t>(view.bytes())});
+      } else {
+        parts_.push_back(&target);
+      }
+    }
+    if (!parts_.empty()) gathered_.resize(read.end - read.begin);
+  }
+
+  void add(std::span<const std::byte> bytes) {
+    hasher_.update(bytes);
+    const auto begin = static_cast<std::int64_t>(done_);
+    for (const Tensor& to : whole_) {
+      const Tensor part = to.sliced(0, begin, begin + static_cast<std::int64_t>(bytes.size()));
+      device_.copy_to_device(QueueKind::compute, part, bytes.data());
+    }
+    if (!whole_.empty()) device_.synchronize(QueueKind::compute);
+    if (!parts_.empty()) std::memcpy(gathered_.data() + done_, bytes.data(), bytes.size());
+    done_ += bytes.size();
+  }
+
+  // Copies what waited for the whole slice. Returns the slice's checksum.
+  std::string finish() {
+    for (const Target* target : parts_) {
+      const BoxCopy copy{gathered_, read_.dtype, read_.slice->box, target->wanted};
+      copy_box_to_device(device_, copy, target->tensor->local, target->place);
+    }
+    return hasher_.hex();
+  }
+
+ private:
+  Device& device_;
+  const SliceRead& read_;
+  Hasher hasher_;
+  std::vector<Tensor> whole_;  // as bytes
+  std::vector<const Target*> parts_;
+  std::vector<std::byte> gathered_;
+  std::uint64_t done_ = 0;
+};
+
 }  // namespace
 
 struct CheckpointReader::State {
   fs::path folder;
+  PageCache cache = PageCache::keep;
   std::int64_t iteration = 0;
   Json metadata;
   std::vector<StoredTensor> tensors;
   std::map<std::string, std::vector<StoredSlice>> slices;
   std::map<std::string, SafetensorsFile> files;
-  std::set<const StoredSlice*> verified;
 
   const StoredTensor* find(const std::string& name) const;
   void load_index();
   void load_tensor(const std::string& name, const Json& row, const std::string& place);
   void open_file(const std::string& name, std::uint64_t size);
   const SafetensorsEntry& entry_of(const StoredSlice& slice) const;
-  void verify(const StoredSlice& slice);
+  std::vector<SliceRead> find_slices(const std::vector<LogicalTensor>& to) const;
+  void check_sum(const StoredSlice& slice, const std::string& found) const;
 };
 
 const StoredTensor* CheckpointReader::State::find(const std::string& name) const {
@@ -242,19 +310,56 @@ const SafetensorsEntry& CheckpointReader::State::entry_of(const StoredSlice& sli
   return *files.at(slice.file).find(slice.key);
 }
 
-void CheckpointReader::State::verify(const StoredSlice& slice) {
-  if (verified.contains(&slice)) return;
-  const std::string found = hash_hex(files.at(slice.file).data(entry_of(slice)));
-  if (found != slice.checksum) {
-    fail(ErrorKind::input, (folder / slice.file).string(),
-         "tensor \"{}\" has checksum {}, its index says {}; the file is damaged, load another checkpoint",
-         slice.key, found, slice.checksum);
-  }
-  verified.insert(&slice);
+void CheckpointReader::State::check_sum(const StoredSlice& slice, const std::string& found) const {
+  if (found == slice.checksum) return;
+  fail(ErrorKind::input, (folder / slice.file).string(),
+       "tensor \"{}\" has checksum {}, its index says {}; the file is damaged, load another checkpoint",
+       slice.key, found, slice.checksum);
 }
 
-CheckpointReader::CheckpointReader(const fs::path& path, std::int64_t iteration)
+std::vector<SliceRead> CheckpointReader::State::find_slices(const std::vector<LogicalTensor>& to) const {
+  std::map<const StoredSlice*, SliceRead> reads;
+  for (const LogicalTensor& tensor : to) {
+    const StoredTensor* stored = find(tensor.name);
+    for (const ShardPiece& piece : tensor.pieces) {
+      std::int64_t filled = 0;
+      for (const StoredSlice& slice : slices.at(tensor.name)) {
+        const Overlap common = overlap_of(piece.global, slice.box);
+        if (!common.any) continue;
+        Target target{&tensor, common.box, common.box};
+        for (int dim = 0; dim < common.box.extent.rank(); ++dim) {
+          const auto d = static_cast<std::size_t>(dim);
+          target.place.offset[d] += piece.local.offset[d] - piece.global.offset[d];
+        }
+        SliceRead& read = reads[&slice];
+        if (read.slice == nullptr) {
+          const SafetensorsEntry& entry = entry_of(slice);
+          read.slice = &slice;
+          read.file = &files.at(slice.file);
+          read.dtype = stored->dtype;
+          read.begin = read.file->position(entry);
+          read.end = read.begin + (entry.end - entry.begin);
+        }
+        read.targets.push_back(target);
+        filled += common.box.count();
+      }
+      if (filled != piece.global.count()) {
+        fail(ErrorKind::input, folder.string(), "tensor \"{}\": only {} of {} elements are stored",
+             tensor.name, filled, piece.global.count());
+      }
+    }
+  }
+  std::vector<SliceRead> list;
+  for (auto& [slice, read] : reads) list.push_back(std::move(read));
+  std::sort(list.begin(), list.end(), [](const SliceRead& a, const SliceRead& b) {
+    return std::tie(a.slice->file, a.begin, a.slice->key) < std::tie(b.slice->file, b.begin, b.slice->key);
+  });
+  return list;
+}
+
+CheckpointReader::CheckpointReader(const fs::path& path, std::int64_t iteration, PageCache cache)
     : state_(std::make_unique<State>()) {
+  state_->cache = cache;
   state_->folder = choose_folder(path, iteration);
   state_->load_index();
 }
@@ -289,30 +394,31 @@ void CheckpointReader::check_shape(const std::string& name, const Shape& shape) 
        stored->shape.to_string(), shape.to_string());
 }
 
-void CheckpointReader::read(Device& device, const LogicalTensor& to) const {
-  const std::string place = state_->folder.string();
-  check_shape(to.name, to.logical_shape);
-  const StoredTensor* stored = state_->find(to.name);
-  for (const ShardPiece& piece : to.pieces) {
-    std::int64_t filled = 0;
-    for (const StoredSlice& slice : state_->slices.at(to.name)) {
-      const Overlap common = overlap_of(piece.global, slice.box);
-      if (!common.any) continue;
-      state_->verify(slice);
-      const BoxCopy copy{state_->files.at(slice.file).data(state_->entry_of(slice)), stored->dtype, slice.box,
-                         common.box};
-      Box target = common.box;
-      for (int dim = 0; dim < target.extent.rank(); ++dim) {
-        const auto d = static_cast<std::size_t>(dim);
-        target.offset[d] += piece.local.offset[d] - piece.global.offset[d];
-      }
-      copy_box_to_device(device, copy, to.local, target);
-      filled += common.box.count();
+void CheckpointReader::read(Device& device, const std::vector<LogicalTensor>& to) const {
+  for (const LogicalTensor& tensor : to) check_shape(tensor.name, tensor.logical_shape);
+  const std::vector<SliceRead> reads = state_->find_slices(to);
+  std::vector<FilePart> parts;
+  for (const SliceRead& read : reads) {
+    const fs::path path = state_->folder / read.slice->file;
+    // Neighbours are one part, so that no block is read twice.
+    if (!parts.empty() && parts.back().path == path && parts.back().end == read.begin) {
+      parts.back().end = read.end;
+    } else {
+      parts.push_back({path, read.file->bytes(), read.begin, read.end});
     }
-    if (filled != piece.global.count()) {
-      fail(ErrorKind::input, place, "tensor \"{}\": only {} of {} elements are stored", to.name, filled,
-           piece.global.count());
+  }
+  BulkReader bulk(std::move(parts), state_->cache);
+  std::span<const std::byte> piece;
+  for (const SliceRead& read : reads) {
+    SliceFiller filler(device, read);
+    for (std::uint64_t left = read.end - read.begin; left > 0;) {
+      if (piece.empty()) piece = bulk.next();
+      const std::size_t part = std::min<std::uint64_t>(left, piece.size());
+      filler.add(piece.first(part));
+      piece = piece.subspan(part);
+      left -= part;
     }
+    state_->check_sum(*read.slice, filler.finish());
   }
 }
 

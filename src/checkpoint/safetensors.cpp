@@ -169,39 +169,26 @@ std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) 
   return file_.bytes().subspan(data_start_ + entry.begin, entry.end - entry.begin);
 }
 
-SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
-                                     const std::vector<SafetensorsEntry>& entries,
-                                     const std::map<std::string, std::string>& metadata)
-    : file_(path) {
+std::string safetensors_header(const std::vector<SafetensorsEntry>& entries,
+                               const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t position = 0;
   for (const SafetensorsEntry& entry : entries) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(entry.shape.count()) * size_of(entry.dtype);
     std::vector<std::int64_t> extents;
     for (int dim = 0; dim < entry.shape.rank(); ++dim) extents.push_back(entry.shape[dim]);
     header[entry.name] = {{"dtype", type_name(entry.dtype)},
                           {"shape", extents},
-                          {"data_offsets", {data_bytes_, data_bytes_ + bytes}}};
-    data_bytes_ += bytes;
+                          {"data_offsets", {position, position + bytes}}};
+    position += bytes;
   }
   std::string text = header.dump();
   text.append((alignment - text.size() % alignment) % alignment, ' ');
-  std::array<std::byte, length_bytes> length{};
+  std::string length;
   for (std::size_t i = 0; i < length_bytes; ++i)
-    length[i] = static_cast<std::byte>(text.size() >> (8 * i) & 0xff);
-  file_.write(length);
-  file_.write(text);
-  header_bytes_ = file_.size();
-}
-
-void SafetensorsWriter::write(std::span<const std::byte> bytes) {
-  file_.write(bytes);
-}
-
-void SafetensorsWriter::commit() {
-  MEGALITH_ASSERT(file_.size() == header_bytes_ + data_bytes_,
-                  format("{} bytes of data written, {} declared", file_.size() - header_bytes_, data_bytes_));
-  file_.commit();
+    length.push_back(static_cast<char>(text.size() >> (8 * i) & 0xff));
+  return length + text;
 }
 
 }  // namespace megalith

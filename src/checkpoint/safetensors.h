@@ -37,6 +37,10 @@ class SafetensorsFile {
   const SafetensorsEntry* find(std::string_view name) const;
   /// Raw little-endian elements.
   std::span<const std::byte> data(const SafetensorsEntry& entry) const;
+  /// Where they begin in the file.
+  std::uint64_t position(const SafetensorsEntry& entry) const { return data_start_ + entry.begin; }
+  /// The whole file.
+  std::span<const std::byte> bytes() const { return file_.bytes(); }
   /// The header's "__metadata__" strings.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
@@ -52,21 +56,9 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json, st
                                                        std::string_view place,
                                                        std::map<std::string, std::string>& metadata);
 
-/// Writes a file whose tensors are known beforehand; the data follows in the order given, in pieces.
-class SafetensorsWriter {
- public:
-  /// begin and end of the entries are computed here from dtype and shape.
-  SafetensorsWriter(const std::filesystem::path& path, const std::vector<SafetensorsEntry>& entries,
-                    const std::map<std::string, std::string>& metadata);
-  void write(std::span<const std::byte> bytes);
-  /// Every byte of every tensor must have been written.
-  void commit();
-  std::uint64_t file_size() const { return file_.size(); }
-
- private:
-  AtomicFile file_;
-  std::uint64_t data_bytes_ = 0;
-  std::uint64_t header_bytes_ = 0;
-};
+/// The beginning of a file, up to the first byte of data: length and header of tensors that lie one after
+/// another in the order given. begin and end of the entries are computed here from dtype and shape.
+std::string safetensors_header(const std::vector<SafetensorsEntry>& entries,
+                               const std::map<std::string, std::string>& metadata);
 
 }  // namespace megalith

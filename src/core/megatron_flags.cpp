@@ -79,7 +79,7 @@ constexpr FlagGroup groups[] = {
      "ckpt-format:1 dist-ckpt-format:1 use-dist-ckpt auto-detect-ckpt-format dist-ckpt-strictness:1 "
      "ckpt-fully-parallel-save no-ckpt-fully-parallel-save ckpt-fully-parallel-load "
      "ckpt-assume-constant-structure "
-     "async-save async-strategy:1 async-ckpt-use-cpu-shm dist-ckpt-save-pre-mcore-014 "
+     "async-strategy:1 async-ckpt-use-cpu-shm dist-ckpt-save-pre-mcore-014 "
      "dist-ckpt-optim-fully-reshardable distrib-optim-fully-reshardable-mem-efficient "
      "no-strict-fsdp-dtensor-load "
      "ckpt-convert-update-legacy-dist-opt-format use-mp-args-from-checkpoint-args "

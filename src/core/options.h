@@ -125,6 +125,7 @@ struct TrainOptions {
   bool finetune = false;
   bool no_load_optim = false;
   bool no_load_rng = false;
+  bool async_save = false;
   bool no_save_optim = false;
   bool no_save_rng = false;
   bool exit_on_missing_checkpoint = false;

@@ -357,6 +357,8 @@ void declare_output(Schema& schema, TrainOptions& options) {
       .add("save_retain_interval", &options.save_retain_interval, 0,
            "with save_retain: checkpoints at multiples of this are kept as well")
       .at_least(0);
+  schema.add("async_save", &options.async_save, false,
+             "write checkpoints while the training goes on; takes host memory up to a checkpoint's size");
   schema.add("ckpt_step", &options.ckpt_step, 0, "iteration to load")
       .at_least(1)
       .default_text("the latest")

@@ -8,7 +8,7 @@
 namespace megalith {
 
 void load_weights(const CheckpointReader& reader, ParameterStore& store) {
-  for (const LogicalTensor& weight : store.weights()) reader.read(store.device(), weight);
+  reader.read(store.device(), store.weights());
   store.refresh_compute_copies();
 }
 

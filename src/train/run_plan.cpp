@@ -5,6 +5,7 @@
 #include "optim/optimizer.h"
 #include "train/batch_reader.h"
 #include "train/console_line.h"
+#include "train/run_saver.h"
 #include "train/sample_text.h"
 
 namespace megalith {
@@ -19,6 +20,7 @@ struct PlannedMemory {
   std::size_t optimizer = 0;
   std::size_t batch = 0;
   std::size_t samples = 0;  ///< of --sample-prompt
+  std::size_t saving = 0;   ///< of --async-save, host memory
   std::size_t total() const { return model.total() + optimizer + batch + samples; }
 };
 
@@ -30,6 +32,7 @@ PlannedMemory plan_memory(const TrainOptions& options, const GptConfig& config) 
   memory.optimizer = optimizer_bytes(table, optimizer_config(options));
   memory.batch = DeviceBatch::planned_bytes(config, options.micro_batch_size, options.reset_attention_mask);
   memory.samples = sample_text_bytes(config, options);
+  memory.saving = save_copy_bytes(options, memory.model.master_weights, memory.optimizer);
   return memory;
 }
 
@@ -37,6 +40,10 @@ PlannedMemory plan_memory(const TrainOptions& options, const GptConfig& config) 
 
 std::size_t planned_device_bytes(const TrainOptions& options, const GptConfig& config) {
   return plan_memory(options, config).total();
+}
+
+std::size_t planned_host_bytes(const TrainOptions& options, const GptConfig& config) {
+  return plan_memory(options, config).saving;
 }
 
 void print_run_plan(const TrainOptions& options, const GptConfig& config,
@@ -65,11 +72,12 @@ void print_run_plan(const TrainOptions& options, const GptConfig& config,
              training_flops(config, options.global_batch_size)));
   log.line(format(
       "memory: weights {}, compute copies {}, gradients {}, optimizer {}, activations {}, batch {}{}: "
-      "{} in all",
+      "{} in all{}",
       mebibytes(memory.model.master_weights), mebibytes(memory.model.compute_copies),
       mebibytes(memory.model.gradients), mebibytes(memory.optimizer), mebibytes(memory.model.activations),
       mebibytes(memory.batch), memory.samples > 0 ? ", sample texts " + mebibytes(memory.samples) : "",
-      mebibytes(memory.total())));
+      mebibytes(memory.total()),
+      memory.saving > 0 ? ", and for --async-save at most " + mebibytes(memory.saving) : ""));
 }
 
 }  // namespace megalith

@@ -15,6 +15,9 @@ namespace megalith {
 /// texts.
 std::size_t planned_device_bytes(const TrainOptions& options, const GptConfig& config);
 
+/// Host memory of --async-save, the most it may take.
+std::size_t planned_host_bytes(const TrainOptions& options, const GptConfig& config);
+
 void print_run_plan(const TrainOptions& options, const GptConfig& config,
                     const NumMicrobatchesCalculator& calculator, std::int64_t train_samples, Log& log);
 

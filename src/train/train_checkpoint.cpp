@@ -1,9 +1,10 @@
 #include "train/train_checkpoint.h"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
+#include <utility>
 
-#include "checkpoint/checkpoint.h"
 #include "core/error.h"
 #include "core/version_data.h"
 #include "generate/loaded_model.h"
@@ -112,7 +113,7 @@ void load_optimizer(const CheckpointReader& reader, Device& device, const TrainO
          "--no-load-optim",
          optimizer.value("type", Json()).dump(), options.optimizer);
   }
-  for (const LogicalTensor& tensor : state.optimizer.state()) reader.read(device, tensor);
+  reader.read(device, state.optimizer.state());
   state.optimizer.set_step_count(optimizer["step_count"].get<std::int64_t>());
   state.scheduler.load(part(reader, "opt_param_scheduler"), options.override_opt_param_scheduler,
                        options.use_checkpoint_opt_param_scheduler);
@@ -120,8 +121,8 @@ void load_optimizer(const CheckpointReader& reader, Device& device, const TrainO
 
 }  // namespace
 
-void save_training(Device& device, const std::filesystem::path& root, const TrainOptions& options,
-                   const RunIdentity& identity, const TrainingState& state) {
+TrainingCheckpoint training_checkpoint(const std::filesystem::path& root, const TrainOptions& options,
+                                       const RunIdentity& identity, const TrainingState& state) {
   Json metadata = {
       {"model", identity.model},
       {"tokenizer", identity.tokenizer},
@@ -139,8 +140,9 @@ void save_training(Device& device, const std::filesystem::path& root, const Trai
     metadata["opt_param_scheduler"] = state.scheduler.state();
   }
   if (!options.no_save_rng) metadata["rng"] = {{"seed", identity.seed}};
-  save_checkpoint(device, {root, state.iteration, options.save_retain, options.save_retain_interval},
-                  metadata, tensors);
+  return {{root, state.iteration, options.save_retain, options.save_retain_interval},
+          std::move(metadata),
+          std::move(tensors)};
 }
 
 void check_loadable(const TrainOptions& options, const RunIdentity& identity, const Tokenizer* tokenizer) {
@@ -161,7 +163,8 @@ bool load_training(Device& device, const TrainOptions& options, const RunIdentit
     log.warn(format("{} holds no checkpoint: starting from random weights", options.load));
     return false;
   }
-  const CheckpointReader reader(options.load, options.ckpt_step);
+  // A run reads its checkpoint once.
+  const CheckpointReader reader(options.load, options.ckpt_step, PageCache::bypass);
   check_model(reader, identity);
   if (tokenizer != nullptr) check_tokenizer(reader, *tokenizer);
   load_weights(reader, state.store);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "train/training_state.h"
@@ -21,8 +22,14 @@ struct RunIdentity {
   std::string options;  ///< effective config as TOML
 };
 
-void save_training(Device& device, const std::filesystem::path& root, const TrainOptions& options,
-                   const RunIdentity& identity, const TrainingState& state);
+/// What a save of this run writes now: the tensors are views of its memory, the metadata a copy.
+struct TrainingCheckpoint {
+  CheckpointSaveOptions options;
+  nlohmann::json metadata;
+  std::vector<LogicalTensor> tensors;
+};
+TrainingCheckpoint training_checkpoint(const std::filesystem::path& root, const TrainOptions& options,
+                                       const RunIdentity& identity, const TrainingState& state);
 
 /// Loads `options.load` (iteration `ckpt_step` or the newest). Without finetune: weights, optimizer,
 /// schedule, data position and the seed's check; with it weights only. Returns false, with a warning, where

@@ -32,7 +32,7 @@ const MicroBatch& load_traced(TrainingState& state, const HostBatch& host, std::
 }  // namespace
 
 StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
-                      const StepRules& rules) {
+                      const StepRules& rules, const std::function<void()>& before_update) {
   Device& device = state.store.device();
   const HostBatch host = read_traced(device, source, state.consumed_samples, samples, rules);
   const std::int64_t microbatches = samples / rules.micro_batch;
@@ -70,6 +70,7 @@ StepResult train_step(TrainingState& state, const SampleSource& source, std::int
     return result;
   }
   const Region region(device, "optimizer");
+  before_update();
   const OptimizerResult update =
       state.optimizer.step(state.scheduler.learning_rate(), state.scheduler.weight_decay());
   result.grad_norm = update.grad_norm;

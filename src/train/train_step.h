@@ -27,9 +27,11 @@ struct StepRules {
 };
 
 /// Trains on samples [state.consumed_samples, + samples). Advances the scheduler where the step was applied;
-/// iteration and consumed samples are the caller's.
-StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
-                      const StepRules& rules);
+/// iteration and consumed samples are the caller's. `before_update` is called once, before weights and
+/// moments change.
+StepResult train_step(
+    TrainingState& state, const SampleSource& source, std::int64_t samples, const StepRules& rules,
+    const std::function<void()>& before_update = [] {});
 
 /// Mean loss over samples [first, first + iterations * samples), without dropout. `should_stop` is asked
 /// before each iteration; nothing is returned where it said yes.

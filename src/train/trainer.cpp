@@ -149,7 +149,8 @@ void Trainer::leave_later_checkpoints(bool is_loaded) {
 // A run that cannot fit is refused before it spends minutes on filling memory.
 void Trainer::check_memory() const {
   const SystemMemory memory = read_system_memory();
-  const std::size_t planned = planned_device_bytes(options_, config_);
+  // A device's memory is the machine's so far.
+  const std::size_t planned = planned_device_bytes(options_, config_) + planned_host_bytes(options_, config_);
   if (memory.total == 0) return;
   const auto gibibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 0x1p30; };
   if (planned > memory.total) {
@@ -204,7 +205,9 @@ void Trainer::start() {
   }
   if (tokenizer_)
     identity_.tokenizer = store_tokenizer(folder_->path(), tokenizer_options(options_), *tokenizer_);
-  saved_at_ = is_loaded && !options_.finetune && loads_from_run_folder() ? state_->iteration : -1;
+  const bool is_saved = is_loaded && !options_.finetune && loads_from_run_folder();
+  saver_.emplace(*device_, folder_->path(), options_, identity_, *state_, is_saved ? state_->iteration : -1,
+                 log_);
   reporter_.emplace(options_, config_, *folder_, *state_, log_);
 }
 
@@ -230,13 +233,13 @@ RunResult Trainer::run() {
     if (stop_->signal() != 0) result.end = RunEnd::signal;
   }
   result.signal = stop_->signal();
-  const bool is_saved = options_.skip_train || saved_at_ == state_->iteration || save();
+  const bool is_saved = options_.skip_train || saver_->save_last();
   print_memory();
   if (!is_saved) {
     fail(ErrorKind::environment, folder_->path().string(),
          "the last checkpoint (iteration {}) could not be written; {}", state_->iteration,
-         saved_at_ >= 0 ? format("the newest one there is of iteration {}", saved_at_)
-                        : "there is none of this run");
+         saver_->saved_at() >= 0 ? format("the newest one there is of iteration {}", saver_->saved_at())
+                                 : "there is none of this run");
   }
   result.iteration = state_->iteration;
   result.validation_loss = validation_loss_;
@@ -247,13 +250,15 @@ void Trainer::iterate() {
   const Region region(*device_, "iteration");
   const double begin = now_seconds();
   const std::int64_t samples = calculator_.global_batch_size(state_->consumed_samples);
-  const StepResult step = train_step(*state_, *data_.train, samples, rules_);
+  const StepResult step =
+      train_step(*state_, *data_.train, samples, rules_, [this] { saver_->before_update(); });
   if (!step.applied && options_.nan_loss != "skip") stop_at_bad_loss(step);
   ++state_->iteration;
   state_->consumed_samples += samples;
+  const double seconds = now_seconds() - begin;
   {
     const Region logging(*device_, "logging");
-    reporter_->step_done(*state_, step, now_seconds() - begin);
+    reporter_->step_done(*state_, step, seconds);
   }
   const bool is_last = state_->iteration == options_.train_iters;
   if (options_.eval_interval > 0 && (is_last || state_->iteration % options_.eval_interval == 0)) evaluate();
@@ -261,15 +266,18 @@ void Trainer::iterate() {
     const Region metrics(*device_, "metrics");
     reporter_->write_row(*state_);
   }
-  if (options_.save_interval > 0 && state_->iteration % options_.save_interval == 0) save();
+  const Region saving(*device_, "save");
+  saver_->poll();
+  if (options_.save_interval > 0 && state_->iteration % options_.save_interval == 0) saver_->save(seconds);
 }
 
-void Trainer::stop_at_bad_loss(const StepResult& result) const {
+void Trainer::stop_at_bad_loss(const StepResult& result) {
   log_.clear_progress();
+  saver_->wait();
   const std::string what = std::isfinite(result.loss) ? "the gradient's norm" : "the loss";
-  const std::string last = saved_at_ >= 0 ? format("the last good checkpoint is iteration {} in {}",
-                                                   saved_at_, folder_->path().string())
-                                          : "no checkpoint was saved before it";
+  const std::string last = saver_->saved_at() >= 0 ? format("the last good checkpoint is iteration {} in {}",
+                                                            saver_->saved_at(), folder_->path().string())
+                                                   : "no checkpoint was saved before it";
   fail(ErrorKind::training, "train",
        "{} is not finite at iteration {}; no weight was changed by it and {}. Lower --lr, raise "
        "--lr-warmup-iters, look at the data "
@@ -342,29 +350,16 @@ void Trainer::print_samples() {
   print_sample_texts(*device_, config_, state_->store, *tokenizer_, options_, state_->iteration, log_);
 }
 
-bool Trainer::save() {
-  const Region region(*device_, "save");
-  const double begin = now_seconds();
-  try {
-    save_training(*device_, folder_->path(), options_, identity_, *state_);
-  } catch (const Error& error) {
-    log_.warn(format("no checkpoint at iteration {}: {}. Training goes on; {}.", state_->iteration,
-                     error.what(),
-                     saved_at_ >= 0 ? format("the checkpoint of iteration {} is whole", saved_at_)
-                                    : "there is no earlier checkpoint"));
-    return false;
-  }
-  saved_at_ = state_->iteration;
-  log_.line(format(" saved checkpoint iter_{:07} to {} in {}", saved_at_, folder_->path().string(),
-                   duration_text(now_seconds() - begin)));
-  return true;
-}
-
 void Trainer::print_memory() const {
   const std::size_t planned = planned_device_bytes(options_, config_);
   const std::size_t measured = device_->peak_bytes();
   log_.line(format(" device memory: planned {:.1f} MiB, measured at most {:.1f} MiB",
                    static_cast<double>(planned) / 0x1p20, static_cast<double>(measured) / 0x1p20));
+  if (options_.async_save) {
+    log_.line(format(" host memory of --async-save: planned {:.1f} MiB, used at most {:.1f} MiB",
+                     static_cast<double>(planned_host_bytes(options_, config_)) / 0x1p20,
+                     static_cast<double>(saver_->copy_bytes()) / 0x1p20));
+  }
 }
 
 }  // namespace megalith

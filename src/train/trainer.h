@@ -14,6 +14,7 @@
 #include "train/profiler.h"
 #include "train/reporter.h"
 #include "train/run_folder.h"
+#include "train/run_saver.h"
 #include "train/train_checkpoint.h"
 #include "train/train_step.h"
 #include "train/training_state.h"
@@ -54,13 +55,12 @@ class Trainer {
   void leave_later_checkpoints(bool is_loaded);
   bool should_stop(RunResult& result) const;
   void iterate();
-  void stop_at_bad_loss(const StepResult& result) const;
+  void stop_at_bad_loss(const StepResult& result);
   std::optional<double> loss_of(const SampleSource& source, std::int64_t first);
   void evaluate();
   void final_evaluation();
   void print_samples();
   void print_memory() const;
-  bool save();
   std::int64_t train_samples() const;
   std::int64_t valid_first_sample() const;
 
@@ -79,7 +79,7 @@ class Trainer {
   std::unique_ptr<TrainingState> state_;
   std::optional<Reporter> reporter_;
   std::optional<double> validation_loss_;
-  std::int64_t saved_at_ = -1;
+  std::optional<RunSaver> saver_;  ///< after what it reads
   double started_seconds_ = 0;
   std::optional<StopRequest> stop_;
 };

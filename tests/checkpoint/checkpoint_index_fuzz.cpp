@@ -29,7 +29,7 @@ void read_everything(Device& device, const CheckpointReader& reader) {
     to.logical_shape = tensor.shape;
     to.local = memory.tensor(tensor.dtype, tensor.shape);
     to.pieces = {{box, box}};
-    reader.read(device, to);
+    reader.read(device, {to});
   }
 }
 

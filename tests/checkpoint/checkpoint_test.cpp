@@ -1,10 +1,13 @@
 #include "checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 #include <numeric>
 
+#include "checkpoint/checkpoint_saver.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "tests/support/temporary_folder.h"
@@ -75,7 +78,7 @@ TEST_P(CheckpointTest, GivesBackWhatWasSaved) {
   EXPECT_EQ(reader.iteration(), 7);
   EXPECT_EQ(reader.metadata()["note"], 7);
   EXPECT_EQ(reader.tensors().size(), 2U);
-  reader.read(*device, again.tensor());
+  reader.read(*device, {again.tensor()});
   EXPECT_EQ(again.get(), std::vector<float>(before.begin(), before.begin() + 15))
       << "padding rows are not stored";
   EXPECT_TRUE(fs::exists(root / "iter_0000007/model-00002-of-00002.safetensors"));
@@ -91,7 +94,7 @@ TEST_P(CheckpointTest, SlicesOfOneLayoutFillAnother) {
   Sample rows(*device, "w", 2, 5, 2, 0);
   const CheckpointReader reader(root);
   for (std::int64_t half = 0; half < 2; ++half) {
-    reader.read(*device, {"w", {4, 5}, {{{{half * 2, 0}, {2, 5}}, {{0, 0}, {2, 5}}}}, rows.tensor().local});
+    reader.read(*device, {{"w", {4, 5}, {{{{half * 2, 0}, {2, 5}}, {{0, 0}, {2, 5}}}}, rows.tensor().local}});
     std::vector<float> expected;
     for (std::int64_t row = half * 2; row < half * 2 + 2; ++row) {
       for (std::int64_t column = 0; column < 5; ++column) {
@@ -103,7 +106,7 @@ TEST_P(CheckpointTest, SlicesOfOneLayoutFillAnother) {
   // A strided target: the slice lands in the middle columns of a wider tensor.
   Sample wide(*device, "w", 4, 7, 4, -100);
   std::vector<float> expected = wide.get();
-  reader.read(*device, {"w", {4, 5}, {{{{0, 1}, {4, 3}}, {{0, 2}, {4, 3}}}}, wide.tensor().local});
+  reader.read(*device, {{"w", {4, 5}, {{{{0, 1}, {4, 3}}, {{0, 2}, {4, 3}}}}, wide.tensor().local}});
   for (std::size_t row = 0; row < 4; ++row) {
     for (std::size_t column = 1; column < 4; ++column) {
       expected[row * 7 + column + 1] =
@@ -119,11 +122,11 @@ TEST_P(CheckpointTest, MissingPartsAreAnError) {
   save(1, {upper});
   Sample whole(*device, "w", 4, 2, 4, 0);
   const CheckpointReader reader(root);
-  EXPECT_THROW(reader.read(*device, whole.tensor()), Error);
+  EXPECT_THROW(reader.read(*device, {whole.tensor()}), Error);
   Sample other(*device, "absent", 4, 2, 4, 0);
-  EXPECT_THROW(reader.read(*device, other.tensor()), Error);
+  EXPECT_THROW(reader.read(*device, {other.tensor()}), Error);
   Sample shape(*device, "w", 3, 2, 3, 0);
-  EXPECT_THROW(reader.read(*device, shape.tensor()), Error);
+  EXPECT_THROW(reader.read(*device, {shape.tensor()}), Error);
 }
 
 TEST_P(CheckpointTest, TheNewestCommittedCounts) {
@@ -156,7 +159,7 @@ TEST_P(CheckpointTest, SavingAnIterationAgainReplacesIt) {
   a.put({9, 9, 9, 9});
   save(5, {a.tensor()});
   Sample again(*device, "a", 2, 2, 2, 0);
-  CheckpointReader(root).read(*device, again.tensor());
+  CheckpointReader(root).read(*device, {again.tensor()});
   EXPECT_EQ(again.get(), (std::vector<float>{9, 9, 9, 9}));
   EXPECT_EQ(std::distance(fs::directory_iterator(root), fs::directory_iterator()), 2)
       << "folder and the latest file";
@@ -184,7 +187,7 @@ TEST_P(CheckpointTest, DamageIsFoundAndNamed) {
     write_file_atomically(shard, bad);
     const CheckpointReader reader(root);
     try {
-      reader.read(*device, a.tensor());
+      reader.read(*device, {a.tensor()});
       ADD_FAILURE() << "a flipped bit was not found";
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("damaged"), std::string::npos) << error.what();
@@ -201,13 +204,122 @@ TEST_P(CheckpointTest, DamageIsFoundAndNamed) {
   EXPECT_THROW(CheckpointReader{root}, Error);
 }
 
+TEST_P(CheckpointTest, BlocksAndFilesCutTensorsAnywhere) {
+  // Blocks hold 1 MiB; float64 elements behind an odd number of float32 lie across their boundaries.
+  Sample odd(*device, "odd", 3, 333'333, 3, 0);
+  Sample other(*device, "other", 1, 777'777, 1, 50);
+  const Shape shape{500'000};
+  const DeviceMemory memory(*device, 500'000 * sizeof(double));
+  const Tensor wide = memory.tensor(DType::float64, shape);
+  std::vector<double> values(500'000);
+  std::iota(values.begin(), values.end(), 0.25);
+  device->copy_to_device(QueueKind::compute, wide, values.data());
+  const LogicalTensor doubles{"doubles", shape, ShardMap::whole(shape).pieces, wide};
+  for (const std::uint64_t shard_bytes : {std::uint64_t{1} << 40, std::uint64_t{4} << 20}) {
+    CheckpointSaveOptions options;
+    options.shard_bytes = shard_bytes;
+    save(1, {odd.tensor(), doubles, other.tensor()}, options);
+    for (const PageCache cache : {PageCache::bypass, PageCache::keep, PageCache::keep}) {
+      Sample odd_again(*device, "odd", 3, 333'333, 3, -9);
+      Sample other_again(*device, "other", 1, 777'777, 1, -9);
+      device->fill(QueueKind::compute, wide, -1.0);
+      CheckpointReader(root, 0, cache).read(*device, {other_again.tensor(), doubles, odd_again.tensor()});
+      EXPECT_EQ(odd_again.get(), odd.get());
+      EXPECT_EQ(other_again.get(), other.get());
+      std::vector<double> found(values.size());
+      device->copy_to_host(QueueKind::compute, found.data(), wide);
+      device->synchronize(QueueKind::compute);
+      EXPECT_EQ(found, values);
+    }
+  }
+}
+
+TEST_P(CheckpointTest, StateThatChangesOnceCopiedIsSavedAsItWas) {
+  // More than the blocks that a saver starts with, so that it must take memory or wait for the disk.
+  constexpr std::int64_t columns = 6 << 20;
+  Sample a(*device, "a", 1, columns, 1, 0);
+  const std::vector<float> before = a.get();
+  for (const std::size_t memory : {std::size_t{0}, std::size_t{32} << 20}) {
+    a.put(before);
+    CheckpointSaver saver(*device, memory);
+    CheckpointSaveOptions options;
+    options.root = root;
+    options.iteration = 3;
+    saver.wait_until_copied();
+    saver.start(options, nlohmann::json::object(), {a.tensor()}, std::chrono::seconds(1000));
+    saver.wait_until_copied();
+    a.put(std::vector<float>(before.size(), 7.0F));
+    EXPECT_TRUE(saver.is_started());
+    EXPECT_GT(saver.finish().bytes, before.size() * sizeof(float));
+    EXPECT_FALSE(saver.is_started());
+    EXPECT_LE(saver.touched_bytes(), std::size_t{32} << 20);
+    Sample again(*device, "a", 1, columns, 1, -1);
+    CheckpointReader(root).read(*device, {again.tensor()});
+    EXPECT_EQ(again.get(), before);
+  }
+}
+
+// Files may not grow beyond a limit: what a full disk looks like to a program.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limited{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limited);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST_P(CheckpointTest, ASaveThatFailsLeavesTheEarlierOneAndNothingElse) {
+  Sample a(*device, "a", 1, 3 << 20, 1, 0);
+  save(1, {a.tensor()});
+  CheckpointSaver saver(*device, 0);
+  CheckpointSaveOptions options;
+  options.root = root;
+  options.iteration = 2;
+  {
+    const FileSizeLimit limit(5 << 20);
+    saver.start(options, nlohmann::json::object(), {a.tensor()}, {});
+    saver.wait_until_copied();
+    EXPECT_THROW(saver.finish(), Error);
+    EXPECT_THROW(save(3, {a.tensor()}), Error);
+  }
+  EXPECT_EQ(committed_iterations(root), std::vector<std::int64_t>{1});
+  EXPECT_EQ(std::distance(fs::directory_iterator(root), fs::directory_iterator()), 2)
+      << "folder and the latest file";
+  saver.start(options, nlohmann::json::object(), {a.tensor()}, {});
+  saver.finish();
+  EXPECT_EQ(CheckpointReader(root).iteration(), 2);
+}
+
+TEST_P(CheckpointTest, ASaverThatGoesWaitsForItsSave) {
+  Sample a(*device, "a", 1, 3 << 20, 1, 0);
+  {
+    CheckpointSaver saver(*device, 0);
+    CheckpointSaveOptions options;
+    options.root = root;
+    options.iteration = 4;
+    saver.start(options, nlohmann::json::object(), {a.tensor()}, {});
+  }
+  EXPECT_EQ(CheckpointReader(root).iteration(), 4);
+}
+
 TEST_P(CheckpointTest, ConvertsBetweenFloatTypes) {
   Sample a(*device, "a", 2, 3, 2, 0);
   a.put({1.0F, -2.5F, 1e-3F, 3.14159F, 0.0F, 1e20F});
   save(1, {a.tensor()});
   const DeviceMemory memory(*device, 6 * sizeof(double));
   const Tensor wide = memory.tensor(DType::float64, {2, 3});
-  CheckpointReader(root).read(*device, {"a", {2, 3}, a.tensor().pieces, wide});
+  CheckpointReader(root).read(*device, {{"a", {2, 3}, a.tensor().pieces, wide}});
   std::vector<double> values(6);
   device->copy_to_host(QueueKind::compute, values.data(), wide);
   device->synchronize(QueueKind::compute);

@@ -20,13 +20,10 @@ std::string with_length(const std::string& header, const std::string& data) {
 TEST(Safetensors, WritesWhatItReads) {
   const TemporaryFolder folder;
   const std::vector<float> numbers{1.5F, -2.0F, 3.25F, 0.0F, 1e30F, -1e-30F};
-  {
-    SafetensorsWriter writer(folder.path() / "a.safetensors",
-                             {{"x", DType::float32, {2, 3}, 0, 0}, {"empty", DType::bfloat16, {0, 4}, 0, 0}},
-                             {{"format", "pt"}});
-    writer.write(std::as_bytes(std::span(numbers)));
-    writer.commit();
-  }
+  const std::string header = safetensors_header(
+      {{"x", DType::float32, {2, 3}, 0, 0}, {"empty", DType::bfloat16, {0, 4}, 0, 0}}, {{"format", "pt"}});
+  const std::string content(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+  write_file_atomically(folder.path() / "a.safetensors", header + content);
   const SafetensorsFile file(folder.path() / "a.safetensors");
   EXPECT_EQ(file.metadata().at("format"), "pt");
   ASSERT_NE(file.find("x"), nullptr);

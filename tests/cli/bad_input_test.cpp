@@ -269,6 +269,8 @@ TEST(BadInput, TextAndTokenizers) {
       {"docs man ''", 4, {"cannot create"}},
       {"trian", 2, {"unknown subcommand; did you mean train?"}},
       {"data", 2, {"data prepare", "data inspect"}},
+      {"bench disk missing", 3, {"missing", "is no folder"}},
+      {"bench disk . --device gpu", 2, {"gpu"}},
       {"\"$(printf '\\377')\"", 2, {"unknown subcommand"}},
   });
 }

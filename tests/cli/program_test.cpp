@@ -13,6 +13,7 @@
 #include "cli/doctor.h"
 #include "core/files.h"
 #include "core/format.h"
+#include "tests/support/temporary_folder.h"
 
 namespace megalith {
 namespace {
@@ -77,6 +78,16 @@ TEST(Program, UnknownSubcommandSuggests) {
   EXPECT_THAT(outcome.output, HasSubstr("megalith: error: docter: unknown subcommand; did you mean doctor?"));
   EXPECT_THAT(megalith("--num-layers 3").output, HasSubstr("a subcommand comes first"));
   EXPECT_EQ(megalith("completion tcsh").status, 2);
+}
+
+TEST(Program, BenchDiskComparesCheckpointsWithTheDisk) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      megalith("bench disk " + folder.path().string() + " --megabytes 20 --rounds 1 --device reference");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("19 MB, 1 round, device reference"));
+  EXPECT_THAT(outcome.output, HasSubstr("checkpoint"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Program, ClosedPipesAndFullDisksAreNoSilentSuccess) {

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Kills a training run at random moments with SIGKILL and resumes it each time. The run must always be resumable, never lose a
 # committed checkpoint, and end with the bits of a run that was never cut.
-# Usage: kill_test.sh MEGALITH KILLS
+# Usage: kill_test.sh MEGALITH KILLS [FLAG...], the flags for the runs that are cut
 set -euo pipefail
 megalith=$1
 kills=$2
+more=("${@:3}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,7 +23,7 @@ RANDOM=${KILL_SEED:-7}
 last=0
 done_kills=0
 for ((i = 0; i < kills; ++i)); do
-  "$megalith" train "${flags[@]}" --save "$work/cut" --load "$work/cut" > "$work/log" 2>&1 &
+  "$megalith" train "${flags[@]}" "${more[@]}" --save "$work/cut" --load "$work/cut" > "$work/log" 2>&1 &
   pid=$!
   sleep "$(printf '0.%03d' $((RANDOM % 600 + 20)))"
   if kill -9 "$pid" 2>/dev/null; then done_kills=$((done_kills + 1)); fi
@@ -40,7 +41,7 @@ for ((i = 0; i < kills; ++i)); do
     rm -rf "$work/cut"; last=0
   fi
 done
-"$megalith" train "${flags[@]}" --save "$work/cut" --load "$work/cut" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+"$megalith" train "${flags[@]}" "${more[@]}" --save "$work/cut" --load "$work/cut" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmp "$work/whole/iter_0000400/model-00001-of-00001.safetensors" "$work/cut/iter_0000400/model-00001-of-00001.safetensors" ||
   { echo "FAIL: the weights differ from the uncut run's"; exit 1; }
 cmp <(clockless "$work/whole") <(clockless "$work/cut") || { echo "FAIL: metrics differ"; exit 1; }

@@ -84,6 +84,26 @@ TEST_P(TrainerTest, ACutAndResumedRunEqualsTheUncutOneToTheLastBit) {
       << "weights and moments";
 }
 
+TEST_P(TrainerTest, CheckpointsWrittenBesideTheTrainingAreTheSame) {
+  const std::string flags = " --save-interval 3 --save-retain 3 ";
+  train("--save " + run_at("whole") + flags);
+  train("--save " + run_at("beside") + flags + "--async-save");
+  EXPECT_NE(log_text().find("training waited"), std::string::npos) << log_text();
+  EXPECT_NE(log_text().find("host memory of --async-save: planned"), std::string::npos) << log_text();
+  EXPECT_EQ(committed_iterations(run_at("beside")), (std::vector<std::int64_t>{6, 9, 12}));
+  for (const char* iteration : {"iter_0000006", "iter_0000009", "iter_0000012"}) {
+    const fs::path shard = fs::path(iteration) / "model-00001-of-00001.safetensors";
+    EXPECT_EQ(read_file(fs::path(run_at("beside")) / shard), read_file(fs::path(run_at("whole")) / shard))
+        << iteration;
+  }
+  EXPECT_EQ(metrics(run_at("beside")), metrics(run_at("whole")));
+  const std::string cut = "--save " + run_at("cut") + " --save-interval 2 --async-save ";
+  train(cut + "--exit-interval 5");
+  EXPECT_EQ(committed_iterations(run_at("cut")), (std::vector<std::int64_t>{2, 4, 5}));
+  train(cut + "--load " + run_at("cut"));
+  EXPECT_EQ(metrics(run_at("cut")), metrics(run_at("whole")));
+}
+
 TEST_P(TrainerTest, IntervalMeansSurviveACut) {
   train("--save " + run_at("whole") + " --log-interval 4 --eval-interval 6");
   train("--save " + run_at("cut") + " --log-interval 4 --eval-interval 6 --exit-interval 6");
