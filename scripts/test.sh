@@ -177,21 +177,6 @@ tidy() {
   fi
 }
 
-# environment LOCK_FILE: prints the folder of a Python environment with exactly the packages of the lock file.
-environment() {
-  local lock=$1 key folder
-  key=$(sha256sum "$lock" | cut -c1-12)
-  folder=${XDG_CACHE_HOME:-$HOME/.cache}/megalith/environments/$(basename "$lock" .txt)-$key
-  if [ ! -e "$folder/complete" ]; then
-    rm -rf "$folder"
-    mkdir -p "$(dirname "$folder")"
-    /usr/bin/python3 -m venv "$folder" > "$results/venv.log" 2>&1 &&
-      "$folder/bin/pip" --quiet --disable-pip-version-check install --require-hashes --no-deps -r "$lock" \
-        >> "$results/venv.log" 2>&1 && touch "$folder/complete" || { tail -n 5 "$results/venv.log" >&2; return 1; }
-  fi
-  echo "$folder"
-}
-
 # oracles small|all: tests/parity/*_parity.py in the environments they name (a line "Environment: requirements-X.txt").
 # Scripts that name none run in the ordinary tests. Those whose lock file holds PyTorch are large.
 oracles() {
@@ -211,7 +196,7 @@ oracles() {
         continue
       fi
     fi
-    if ! folder=$(environment "$lock"); then
+    if ! folder=$(scripts/environment.sh "$lock"); then
       if [ -n "${CI:-}" ]; then record failed "environment $lock"; else record skipped "$lock" "pip could not install it"; fi
       continue
     fi
@@ -235,7 +220,7 @@ other_onednn() {
   local other=3 folder
   grep -q '^  oneDNN *3' build-dev/summary.txt && other=2
   [ "$(uname -m)" = x86_64 ] || { record skipped "oneDNN $other" "packaged for x86-64 only"; return; }
-  if ! folder=$(environment "tests/build/requirements-onednn$other.txt"); then
+  if ! folder=$(scripts/environment.sh "tests/build/requirements-onednn$other.txt"); then
     if [ -n "${CI:-}" ]; then record failed "oneDNN $other"; else record skipped "oneDNN $other" "pip could not install it"; fi
     return
   fi
