@@ -22,22 +22,20 @@ void split_at(const AddedTokenFinder& finder, std::string_view text, Between&& b
   }
 }
 
-/// Adds the tokens of a word that `cache` may hold; `miss` appends them where it does not.
+/// Adds the tokens of a word that `cache` may hold; `miss` appends them where it does not. `readable` bytes
+/// may be read from the word's beginning on.
 template <typename Cache, typename Miss>
-void append_cached(Cache& cache, std::string_view word, std::vector<Token>& tokens, Miss&& miss) {
-  const typename Cache::Key key = Cache::key_of(word);
+void append_cached(Cache& cache, std::string_view word, std::size_t readable, TokenSink& sink, Miss&& miss) {
+  const typename Cache::Key key = Cache::key_of(word, readable);
   typename Cache::Slot& slot = cache.slot(key);
-  if (slot.key == key) {
-    std::size_t count = 1;
-    while (count < Cache::token_limit && slot.tokens[count] >= 0) ++count;
-    tokens.insert(tokens.end(), slot.tokens.begin(),
-                  slot.tokens.begin() + static_cast<std::ptrdiff_t>(count));
+  if (slot.holds(key)) {
+    sink.append(slot.tokens, slot.count());
     return;
   }
+  std::vector<Token>& tokens = sink.flush();
   const std::size_t before = tokens.size();
   miss(word, tokens);
-  const std::size_t count = tokens.size() - before;
-  if (count > Cache::token_limit) return;
+  if (tokens.size() - before > Cache::token_limit) return;
   slot.key = key;
   slot.tokens.fill(-1);
   std::copy(tokens.begin() + static_cast<std::ptrdiff_t>(before), tokens.end(), slot.tokens.begin());
@@ -113,32 +111,45 @@ void BpeTokenizer::append_new_word(std::string_view word, std::vector<Token>& to
 
 void BpeTokenizer::encode_words(std::string_view text, EncodeCache& cache, std::vector<Token>& tokens) const {
   const auto miss = [this](std::string_view word, std::vector<Token>& out) { append_new_word(word, out); };
+  const char* const end = text.data() + text.size();
+  TokenSink sink(tokens);
   pretokenizer_.for_each_word(text, [&](std::string_view word) {
+    const auto readable = static_cast<std::size_t>(end - word.data());
     if (word.size() <= decltype(cache.short_words)::word_limit) {
-      append_cached(cache.short_words, word, tokens, miss);
+      append_cached(cache.short_words, word, readable, sink, miss);
     } else if (word.size() <= decltype(cache.long_words)::word_limit) {
-      append_cached(cache.long_words, word, tokens, miss);
+      append_cached(cache.long_words, word, readable, sink, miss);
     } else {
-      append_new_word(word, tokens);
+      append_new_word(word, sink.flush());
     }
   });
+  sink.flush();
+}
+
+void BpeTokenizer::append(std::string_view text, std::vector<Token>& tokens) const {
+  CacheLease lease(*this);
+  append_with(plain_finders_, text, lease.cache(), tokens);
 }
 
 std::vector<Token> BpeTokenizer::encode(std::string_view text, bool parse_special) const {
   std::vector<Token> tokens;
   tokens.reserve(text.size() / 4 + 16);
   CacheLease lease(*this);
-  const Finders& finders = parse_special ? special_finders_ : plain_finders_;
+  append_with(parse_special ? special_finders_ : plain_finders_, text, lease.cache(), tokens);
+  return tokens;
+}
+
+void BpeTokenizer::append_with(const Finders& finders, std::string_view text, EncodeCache& cache,
+                               std::vector<Token>& tokens) const {
   const auto add_token = [&](Token token) { tokens.push_back(token); };
   split_at(
       finders.first, text,
       [&](std::string_view part) {
         split_at(
-            finders.second, part, [&](std::string_view words) { encode_words(words, lease.cache(), tokens); },
+            finders.second, part, [&](std::string_view words) { encode_words(words, cache, tokens); },
             add_token);
       },
       add_token);
-  return tokens;
 }
 
 const std::string& BpeTokenizer::checked_piece(Token token) const {

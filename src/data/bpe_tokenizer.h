@@ -22,6 +22,7 @@ class BpeTokenizer final : public Tokenizer {
   BpeTokenizer(BpeVocabulary vocabulary, CharacterClasses classes);
 
   std::vector<Token> encode(std::string_view text, bool parse_special = false) const override;
+  void append(std::string_view text, std::vector<Token>& tokens) const override;
   std::string decode(std::span<const Token> tokens) const override;
   std::int64_t vocab_size() const override { return static_cast<std::int64_t>(vocabulary_.pieces.size()); }
   Token eod() const override { return vocabulary_.eod; }
@@ -39,6 +40,8 @@ class BpeTokenizer final : public Tokenizer {
   };
 
   Finders make_finders(bool with_special) const;
+  void append_with(const Finders& finders, std::string_view text, EncodeCache& cache,
+                   std::vector<Token>& tokens) const;
   void encode_words(std::string_view text, EncodeCache& cache, std::vector<Token>& tokens) const;
   void append_new_word(std::string_view word, std::vector<Token>& tokens) const;
   const std::string& checked_piece(Token token) const;

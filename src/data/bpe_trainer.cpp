@@ -260,7 +260,9 @@ void check_training_options(const BpeTrainingOptions& options, const Pretokenize
       if (sequence.bytes == 0) refuse_special_token(token, "is not UTF-8");
       place += sequence.bytes;
     }
-    if (pretokenizer.word_end(token, 0) == token.size()) {
+    int words = 0;
+    pretokenizer.for_each_word(token, [&](std::string_view) { ++words; });
+    if (words == 1) {
       refuse_special_token(token, "is a word that plain text may hold, so the merges could make it too");
     }
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -14,26 +16,47 @@ void append(std::vector<std::byte>& bytes, T value) {
   bytes.insert(bytes.end(), first, first + sizeof(T));
 }
 
-std::int64_t largest_of(TokenStorage storage) {
-  switch (storage) {
-    case TokenStorage::uint8:
-      return std::numeric_limits<std::uint8_t>::max();
-    case TokenStorage::int8:
-      return std::numeric_limits<std::int8_t>::max();
-    case TokenStorage::int16:
-      return std::numeric_limits<std::int16_t>::max();
-    case TokenStorage::uint16:
-      return std::numeric_limits<std::uint16_t>::max();
-    case TokenStorage::int32:
-    case TokenStorage::int64:
-      return std::numeric_limits<std::int32_t>::max();
-  }
-  return 0;
-}
-
 template <typename T>
 std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span<const T>(values));
+}
+
+/// The tokens as T in `bytes`; false where one does not fit.
+template <typename T>
+bool encode_tokens(std::span<const Token> tokens, std::vector<std::byte>& bytes) {
+  bytes.resize(tokens.size() * sizeof(T));
+  bool fits = true;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const Token token = tokens[i];
+    const auto stored = static_cast<T>(token);
+    fits &= token >= 0 && static_cast<Token>(stored) == token;
+    std::memcpy(bytes.data() + i * sizeof(T), &stored, sizeof(T));
+  }
+  return fits;
+}
+
+bool encode_as(TokenStorage storage, std::span<const Token> tokens, std::vector<std::byte>& bytes) {
+  switch (storage) {
+    case TokenStorage::uint8:
+      return encode_tokens<std::uint8_t>(tokens, bytes);
+    case TokenStorage::int8:
+      return encode_tokens<std::int8_t>(tokens, bytes);
+    case TokenStorage::int16:
+      return encode_tokens<std::int16_t>(tokens, bytes);
+    case TokenStorage::uint16:
+      return encode_tokens<std::uint16_t>(tokens, bytes);
+    case TokenStorage::int32:
+      return encode_tokens<std::int32_t>(tokens, bytes);
+    case TokenStorage::int64:
+      return encode_tokens<std::int64_t>(tokens, bytes);
+  }
+  return false;
+}
+
+std::int64_t largest_of(TokenStorage storage) {
+  const std::int64_t bits = size_of(storage) * 8;
+  const bool is_unsigned = storage == TokenStorage::uint8 || storage == TokenStorage::uint16;
+  return (std::int64_t{1} << std::min<std::int64_t>(is_unsigned ? bits : bits - 1, 31)) - 1;
 }
 
 }  // namespace
@@ -51,27 +74,12 @@ void IndexedDatasetBuilder::add_sequence(std::span<const Token> tokens, std::int
     fail(ErrorKind::input, prefix_,
          "a sequence of {} tokens is too long: the format stores lengths in 32 bits", tokens.size());
   }
-  const std::int64_t largest = largest_of(storage_);
-  encoded_.clear();
-  encoded_.reserve(tokens.size() * static_cast<std::size_t>(size_of(storage_)));
-  for (const Token token : tokens) {
-    if (token < 0 || token > largest) {
-      fail(ErrorKind::input, prefix_, "token {} does not fit into {}; expected 0 to {}", token,
-           name_of(storage_), largest);
-    }
-    switch (size_of(storage_)) {
-      case 1:
-        append(encoded_, static_cast<std::uint8_t>(token));
-        break;
-      case 2:
-        append(encoded_, static_cast<std::uint16_t>(token));
-        break;
-      case 4:
-        append(encoded_, std::int32_t{token});
-        break;
-      default:
-        append(encoded_, std::int64_t{token});
-    }
+  if (!encode_as(storage_, tokens, encoded_)) {
+    const std::int64_t largest = largest_of(storage_);
+    const auto wrong =
+        std::find_if(tokens.begin(), tokens.end(), [&](Token token) { return token < 0 || token > largest; });
+    fail(ErrorKind::input, prefix_, "token {} does not fit into {}; expected 0 to {}", *wrong,
+         name_of(storage_), largest);
   }
   bin_->write(std::span<const std::byte>(encoded_));
   lengths_.push_back(static_cast<std::int32_t>(tokens.size()));

@@ -20,6 +20,12 @@ struct Encoded {
   std::vector<Token> tokens;
   std::vector<std::int32_t> sequence_lengths;
   std::vector<std::uint32_t> document_sequences;
+
+  void clear() {
+    tokens.clear();
+    sequence_lengths.clear();
+    document_sequences.clear();
+  }
 };
 
 struct Result {
@@ -32,7 +38,10 @@ struct Result {
 class Pipeline {
  public:
   Pipeline(const PrepareOptions& options, const Tokenizer& tokenizer)
-      : options_(options), tokenizer_(tokenizer), reader_(options.files, options.reading) {}
+      : options_(options),
+        tokenizer_(tokenizer),
+        reader_(options.files, options.reading),
+        window_bytes_(options.reading.batch_bytes * (2 * static_cast<std::size_t>(options.workers) + 2)) {}
 
   bool run(const std::function<bool(const PrepareProgress&)>& report, PrepareProgress& progress) {
     progress.total_bytes = reader_.total_bytes();
@@ -64,7 +73,10 @@ class Pipeline {
       std::unique_ptr<Result> result;
       const bool more = take(result);
       if (result && result->error) std::rethrow_exception(result->error);
-      if (result) write(*result, builders, progress);
+      if (result) {
+        write(*result, builders, progress);
+        give_back(std::move(result));
+      }
       if (!report(progress)) return stop_and_join(workers);
       if (!more) {
         stop_and_join(workers);
@@ -103,19 +115,39 @@ class Pipeline {
     return true;
   }
 
+  /// Results go round, so that their memory is taken once and not by one thread after another.
+  void give_back(std::unique_ptr<Result> result) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(result));
+  }
+  std::unique_ptr<Result> idle_result() {
+    std::unique_ptr<Result> result;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        result = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (!result) result = std::make_unique<Result>();
+    result->keys.resize(options_.keys.size());
+    for (Encoded& key : result->keys) key.clear();
+    return result;
+  }
+
   void work() {
     TextBatch batch;
+    JsonTexts json(options_.keys, options_.invalid_utf8);
     while (true) {
       std::uint64_t number = 0;
-      auto result = std::make_unique<Result>();
+      std::unique_ptr<Result> result = idle_result();
       {
         // One worker reads at a time; batches are numbered in the order of the text.
         const std::lock_guard reading(reading_mutex_);
         {
           std::unique_lock lock(mutex_);
           changed_.wait(lock, [&] {
-            return stopping_ || read_all_ || waiting_bytes_ < options_.window_bytes ||
-                   next_written_ == next_read_;
+            return stopping_ || read_all_ || waiting_bytes_ < window_bytes_ || next_written_ == next_read_;
           });
           if (stopping_ || read_all_) return;
           number = next_read_;
@@ -140,7 +172,7 @@ class Pipeline {
       result->read_bytes = reader_.consumed_bytes();
       if (!result->error) {
         try {
-          encode(batch, *result);
+          encode(batch, json, *result);
         } catch (...) {
           result->error = std::current_exception();
         }
@@ -151,18 +183,14 @@ class Pipeline {
     }
   }
 
-  void encode(const TextBatch& batch, Result& result) {
-    result.keys.resize(options_.keys.size());
+  void encode(const TextBatch& batch, JsonTexts& json, Result& result) {
     for (const TextBatch::Piece& piece : batch.pieces) {
+      const std::string_view text = batch.text(piece);
       if (batch.json) {
-        const auto texts = texts_of_json_line(batch.text(piece), options_.keys, batch.file, piece.line,
-                                              options_.invalid_utf8);
-        for (std::size_t k = 0; k < texts.size(); ++k) {
-          const std::vector<std::string_view> views(texts[k].begin(), texts[k].end());
-          encode_document(views, result.keys[k], batch, piece);
-        }
+        const auto texts = json.read(text, batch.file, piece.line);
+        for (std::size_t k = 0; k < texts.size(); ++k)
+          encode_document(texts[k], result.keys[k], batch, piece);
       } else {
-        const std::string_view text = batch.text(piece);
         for (Encoded& key : result.keys) encode_document({&text, 1}, key, batch, piece);
       }
     }
@@ -172,14 +200,15 @@ class Pipeline {
                        const TextBatch::Piece& piece) {
     std::uint32_t sequences = 0;
     for (const std::string_view text : texts) {
-      const std::vector<Token> tokens = tokenizer_.encode(text);
-      if (tokens.empty()) continue;
-      if (tokens.size() >= static_cast<std::size_t>(INT32_MAX)) {
+      const std::size_t before = out.tokens.size();
+      tokenizer_.append(text, out.tokens);
+      const std::size_t count = out.tokens.size() - before;
+      if (count == 0) continue;
+      if (count >= static_cast<std::size_t>(INT32_MAX)) {
         fail(ErrorKind::input, format("{}:{}", batch.file, piece.line),
-             "gives {} tokens in one sequence; the format holds at most {}", tokens.size(), INT32_MAX - 1);
+             "gives {} tokens in one sequence; the format holds at most {}", count, INT32_MAX - 1);
       }
-      out.tokens.insert(out.tokens.end(), tokens.begin(), tokens.end());
-      out.sequence_lengths.push_back(static_cast<std::int32_t>(tokens.size()));
+      out.sequence_lengths.push_back(static_cast<std::int32_t>(count));
       ++sequences;
     }
     if (sequences > 0 && options_.append_eod) {
@@ -214,10 +243,12 @@ class Pipeline {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   TextReader reader_;
+  const std::uint64_t window_bytes_;  ///< text that may wait between reading and writing
   std::mutex reading_mutex_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, std::unique_ptr<Result>> results_;
+  std::vector<std::unique_ptr<Result>> idle_;
   std::uint64_t next_read_ = 0;
   std::uint64_t next_written_ = 0;
   std::uint64_t waiting_bytes_ = 0;

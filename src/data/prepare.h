@@ -20,8 +20,6 @@ struct PrepareOptions {
   std::string output_prefix;                 ///< PREFIX gives PREFIX_KEY_document.bin and .idx
   bool append_eod = false;
   int workers = 1;
-  /// Text that may wait between reading and writing.
-  std::uint64_t window_bytes = std::uint64_t{32} << 20;
 };
 
 struct PrepareProgress {

@@ -1,13 +1,18 @@
 // GPT-2's pre-tokenization: cuts text into words that byte-pair merges never cross, as the pattern
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// does (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"), by hand in one pass:
-// every byte is looked at a bounded number of times whatever the text.
+// does (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"), by hand in one pass.
+//
+// Where a word begins depends on its neighbours alone: the classes of a character, the one before and the one
+// after, and, behind an apostrophe, up to two letters. So a chunk of text is classified, its beginnings are
+// marked, each by the same few operations on every byte without a branch, and only then are words given out.
+// Characters outside ASCII are decoded one by one. Every byte is looked at a bounded number of times.
 //
 // Any bytes are accepted. A byte that does not belong to well-formed UTF-8 (overlong forms, surrogates and
 // cut sequences included) counts by itself as a symbol: neither letter, number nor white space.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -20,38 +25,40 @@ class Pretokenizer {
  public:
   explicit Pretokenizer(CharacterClasses classes);
 
-  /// End of the word that starts at byte `begin`; larger than `begin`, which must be below text.size().
-  std::size_t word_end(std::string_view text, std::size_t begin) const;
-
   /// Calls word(std::string_view) for each word in order; together they are `text`.
   template <typename Word>
   void for_each_word(std::string_view text, Word&& word) const {
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = word_end(text, begin);
-      word(text.substr(begin, end - begin));
-      begin = end;
+    std::size_t begin = 0;
+    Chunk chunk;
+    while (next_chunk(text, chunk)) {
+      std::size_t group_begin = chunk.begin;
+      for (const std::uint64_t group : chunk.starts) {
+        for (std::uint64_t starts = group; starts != 0; starts &= starts - 1) {
+          const std::size_t end = group_begin + static_cast<std::size_t>(std::countr_zero(starts));
+          word(text.substr(begin, end - begin));
+          begin = end;
+        }
+        group_begin += 64;
+      }
     }
+    if (begin < text.size()) word(text.substr(begin));
   }
 
  private:
-  struct Character {
-    CharacterClass kind;
-    std::uint8_t bytes;
+  static constexpr std::size_t chunk_bytes = 1024;
+
+  struct Chunk {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::uint8_t before = 0;  ///< what the marks say of the last byte before `end`
+    /// A bit for each byte of the text from `begin` on: whether a word begins there. Not set for the first
+    /// word of the text.
+    std::array<std::uint64_t, chunk_bytes / 64> starts{};
   };
 
-  static constexpr std::uint8_t not_ascii = 0xff;
+  bool next_chunk(std::string_view text, Chunk& chunk) const;
+  CharacterClass class_at(std::string_view text, std::size_t place) const;
 
-  Character character_at(std::string_view text, std::size_t place) const {
-    const std::uint8_t kind = first_byte_[static_cast<unsigned char>(text[place])];
-    if (kind != not_ascii) return {static_cast<CharacterClass>(kind), 1};
-    return wide_character_at(text, place);
-  }
-  Character wide_character_at(std::string_view text, std::size_t place) const;
-  std::size_t run_end(std::string_view text, std::size_t place, CharacterClass kind) const;
-  std::size_t white_space_end(std::string_view text, std::size_t begin, std::size_t second) const;
-
-  /// Class of an ASCII byte, not_ascii for others.
-  std::array<std::uint8_t, 256> first_byte_{};
   CharacterClasses classes_;
 };
 

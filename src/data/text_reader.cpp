@@ -69,6 +69,11 @@ bool TextReader::open_next_file() {
   ended_ = false;
   while (!ended_ && (buffer_.size() < 3 || is_blank(buffer_)) && buffer_.size() < read_bytes) fill();
   if (buffer_.starts_with("\xef\xbb\xbf")) place_ = searched_ = 3;
+  if (buffer_.starts_with("\xff\xfe") || buffer_.starts_with("\xfe\xff")) {
+    fail(ErrorKind::input, file_,
+         "is UTF-16 or UTF-32, as its first bytes say; text is read as UTF-8: iconv -f UTF-16 -t UTF-8 "
+         "converts it");
+  }
   json_ = options_.format == TextFormat::json_lines ||
           (options_.format == TextFormat::automatic &&
            looks_like_json(file_, std::string_view(buffer_).substr(place_)));
@@ -150,6 +155,22 @@ void TextReader::next_of_file(TextBatch& batch) {
   place_ = searched_ = 0;
 }
 
+/// JSON cannot hold such a byte either, and says so where it is parsed.
+void TextReader::refuse_zero_bytes(const TextBatch& batch) const {
+  const std::size_t place = batch.bytes.find('\0');
+  if (place == std::string::npos) return;
+  const auto piece = std::find_if(batch.pieces.begin(), batch.pieces.end(),
+                                  [&](const TextBatch::Piece& some) { return place < some.end; });
+  const std::string_view before = batch.text(*piece).substr(0, place - piece->begin);
+  const std::uint64_t line =
+      piece->line + static_cast<std::uint64_t>(std::count(before.begin(), before.end(), '\n'));
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
+  fail(ErrorKind::input, format("{}:{}:{}", file_, line, column),
+       "is a zero byte, which plain text does not hold. UTF-16 without a byte order mark (iconv -f UTF-16LE "
+       "-t UTF-8 "
+       "converts it) or no text at all? Stray ones are removed by: tr -d '\\000'");
+}
+
 bool TextReader::next(TextBatch& batch) {
   batch.bytes.clear();
   batch.pieces.clear();
@@ -164,6 +185,7 @@ bool TextReader::next(TextBatch& batch) {
     } else {
       next_of_file(batch);
     }
+    if (!json_) refuse_zero_bytes(batch);
     if (batch.pieces.empty()) {
       finished_bytes_ += stream_->consumed();
       stream_.reset();

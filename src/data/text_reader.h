@@ -50,7 +50,8 @@ class TextReader {
   TextReader(std::vector<std::string> files, const TextReaderOptions& options);
 
   /// The next documents; false at the end of the last file. Blank lines are no documents. A byte order mark
-  /// is skipped. Raises Error (input) naming file and line where a document exceeds max_document_bytes.
+  /// is skipped. Raises Error (input) naming file and line where a document exceeds max_document_bytes, and
+  /// for UTF-16 and zero bytes in plain text.
   bool next(TextBatch& batch);
 
   /// Bytes of all files, as they lie on disk (0 where not known: a pipe).
@@ -66,6 +67,7 @@ class TextReader {
   void next_of_file(TextBatch& batch);
   bool next_line(std::string_view& line);
   void add_piece(TextBatch& batch, std::string_view text, std::uint64_t line) const;
+  void refuse_zero_bytes(const TextBatch& batch) const;
   [[noreturn]] void too_long(std::uint64_t line) const;
 
   std::vector<std::string> files_;

@@ -19,6 +19,11 @@ class Tokenizer {
   /// Token numbers of `text`. Any bytes are accepted; invalid UTF-8 survives a round trip unchanged. Special
   /// tokens written out in the text are recognised only with `parse_special`. Thread-safe.
   virtual std::vector<Token> encode(std::string_view text, bool parse_special = false) const = 0;
+  /// The same without special tokens, behind what `tokens` holds: for many texts in a row. Thread-safe.
+  virtual void append(std::string_view text, std::vector<Token>& tokens) const {
+    const std::vector<Token> more = encode(text);
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
   /// The bytes of the tokens. Raises Error (input) for a number outside the vocabulary. Thread-safe.
   virtual std::string decode(std::span<const Token> tokens) const = 0;
   /// Largest token number + 1.

@@ -46,11 +46,11 @@ void count_task(const Task& task, const Pretokenizer& pretokenizer, const std::v
     count_words(pretokenizer, task.part, table);
     return;
   }
+  JsonTexts json(keys);
   for (std::size_t i = task.first_piece; i < task.end_piece; ++i) {
     const TextBatch::Piece& piece = task.batch->pieces[i];
-    for (const auto& texts :
-         texts_of_json_line(task.batch->text(piece), keys, task.batch->file, piece.line)) {
-      for (const std::string& text : texts) count_words(pretokenizer, text, table);
+    for (const auto& texts : json.read(task.batch->text(piece), task.batch->file, piece.line)) {
+      for (const std::string_view text : texts) count_words(pretokenizer, text, table);
     }
   }
 }

@@ -27,7 +27,7 @@ struct TrainingTextProgress {
 };
 
 /// Memory: some tens of megabytes (more where one document is longer) and the different words. The counts do
-/// not depend on the number of threads. Raises what TextReader and texts_of_json_line raise.
+/// not depend on the number of threads. Raises what TextReader and JsonTexts raise.
 WordTable count_words_of_files(const TrainingText& text, const Pretokenizer& pretokenizer, ThreadTeam& team,
                                const std::function<void(const TrainingTextProgress&)>& progress);
 

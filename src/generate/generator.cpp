@@ -56,7 +56,7 @@ class BatchRun {
     std::vector<std::vector<Token>> input(static_cast<std::size_t>(capacity_.sequences));
     std::vector<Row> rows;
     for (std::size_t i = 0; i < count; ++i) {
-      rows.push_back({first + i, TextStream(tokenizer_, options_.stop_strings)});
+      rows.push_back({first + i, TextStream(tokenizer_, options_.stop_strings, prompts[first + i])});
       rows.back().running = options_.max_new_tokens > 0;
       if (!rows.back().running) continue;
       input[i] = prompts[first + i];

@@ -7,6 +7,8 @@ namespace megalith {
 namespace {
 
 constexpr std::size_t longest_character = 4;
+// Tokens that a token is decoded behind. Between half of them and all are kept.
+constexpr std::size_t most_recent_tokens = 16;
 
 // Bytes of the character that starts with this one; 1 for a byte that starts none.
 std::size_t expected_length(unsigned char first) {
@@ -32,9 +34,24 @@ std::size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
-TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop_strings)
+TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop_strings,
+                       std::span<const Token> context)
     : tokenizer_(tokenizer), stop_strings_(std::move(stop_strings)) {
   std::erase(stop_strings_, "");
+  context = context.last(std::min(context.size(), most_recent_tokens / 2));
+  recent_.assign(context.begin(), context.end());
+  recent_text_ = tokenizer_.decode(recent_);
+}
+
+std::string TextStream::added_text(Token token) {
+  if (recent_.size() == most_recent_tokens) {
+    recent_.erase(recent_.begin(), recent_.begin() + most_recent_tokens / 2);
+    recent_text_ = tokenizer_.decode(recent_);
+  }
+  recent_.push_back(token);
+  const std::size_t before = recent_text_.size();
+  recent_text_ = tokenizer_.decode(recent_);
+  return recent_text_.substr(std::min(before, recent_text_.size()));
 }
 
 std::size_t TextStream::held_back() const {
@@ -52,7 +69,7 @@ std::size_t TextStream::held_back() const {
 
 std::string TextStream::push(Token token) {
   if (stopped_) return "";
-  pending_ += tokenizer_.decode(std::span(&token, 1));
+  pending_ += added_text(token);
   std::size_t first_stop = std::string::npos;
   for (const std::string& stop : stop_strings_) first_stop = std::min(first_stop, pending_.find(stop));
   if (first_stop != std::string::npos) {

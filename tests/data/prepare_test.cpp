@@ -109,7 +109,6 @@ TEST_F(PrepareTest, OrderIsKeptWhateverTheThreads) {
   for (const int workers : {2, 7}) {
     settings.workers = workers;
     settings.reading.batch_bytes = 1000;
-    settings.window_bytes = 5000;
     prepare(settings);
     EXPECT_EQ(test::slurp(folder_ / "out_text_document.bin"), bin);
     EXPECT_EQ(test::slurp(folder_ / "out_text_document.idx"), idx);

@@ -205,18 +205,56 @@ TEST_F(TextReaderTest, ZstdIsReadByItsFirstBytes) {
 }
 #endif
 
+TEST_F(TextReaderTest, TextThatIsNoUtf8TextIsRefused) {
+  const std::string marked = std::string("\xff\xfe", 2) + std::string("a\0b\0", 4);
+  EXPECT_THAT(error_of([&] { documents({file("a.txt", marked)}); }), HasSubstr("UTF-16"));
+  EXPECT_THAT(error_of([&] { documents({file("b.jsonl", marked)}); }), HasSubstr("UTF-16"));
+  TextReaderOptions options;
+  for (const SampleBy by : {SampleBy::document, SampleBy::paragraph, SampleBy::line}) {
+    options.sample_by = by;
+    EXPECT_THAT(
+        error_of([&] { documents({file("c.txt", std::string("one\n\ntwo\nab\0c\n", 14))}, options); }),
+        testing::AllOf(HasSubstr("c.txt:4:3: "), HasSubstr("zero byte")));
+  }
+}
+
 const std::vector<std::string> text_key = {"text"};
 
 std::vector<std::string> texts(std::string_view json, InvalidUtf8 invalid = InvalidUtf8::refuse) {
-  return texts_of_json_line(json, text_key, "f.jsonl", 7, invalid).at(0);
+  JsonTexts reader(text_key, invalid);
+  const std::vector<std::string_view>& found = reader.read(json, "f.jsonl", 7).front();
+  return {found.begin(), found.end()};
 }
 
 TEST(JsonDocument, GivesTheTextsOfTheKeys) {
   EXPECT_THAT(texts(R"({"id": [1, {"a": null}], "text": "a\u00e9\n\ud83d\ude00"})"), ElementsAre("aé\n😀"));
   EXPECT_THAT(texts(R"({"text": ["a", "", "b"]})"), ElementsAre("a", "", "b"));
   const std::vector<std::string> keys = {"b", "a"};
-  const auto both = texts_of_json_line(R"({"a": "1", "b": "2"})", keys, "f", 1);
-  EXPECT_THAT(both, ElementsAre(ElementsAre("2"), ElementsAre("1")));
+  JsonTexts reader(keys);
+  EXPECT_THAT(reader.read(R"({"a": "1", "b": "2"})", "f", 1),
+              ElementsAre(ElementsAre("2"), ElementsAre("1")));
+  EXPECT_THAT(
+      reader.read(R"({"b": ["\u00e9", "x"], "c": {"a": "no"}, "a": "a longer text than before"})", "f", 2),
+      ElementsAre(ElementsAre("é", "x"), ElementsAre("a longer text than before")))
+      << "the same object reads the next line";
+}
+
+TEST(JsonDocument, TheLastOfEqualKeysCounts) {
+  EXPECT_THAT(texts(R"({"text": 5, "text": ["x", "y"], "te\u0078t": "z"})"), ElementsAre("z"));
+  EXPECT_THAT(error_of([] { texts(R"({"text": "a", "text": [1]})"); }), HasSubstr("f.jsonl:7:24: "));
+}
+
+TEST(JsonDocument, EscapesAndLongTextsAreReadWhole) {
+  EXPECT_THAT(texts(R"({"text": "\"\\\/\b\f\n\r\t\u0041\u07ff\uffff\uD83D\uDE00"})"),
+              ElementsAre("\"\\/\b\f\n\r\tA\u07ff\uffff😀"));
+  for (std::size_t length = 0; length < 40; ++length) {
+    const std::string plain(length, 'x');
+    for (const std::string special : {"é", "日", "😀", "\x7f"}) {
+      EXPECT_THAT(texts("{\"text\":\"" + plain + special + plain + "\"}"),
+                  ElementsAre(plain + special + plain));
+    }
+    EXPECT_THAT(texts("{\"text\":\"" + plain + "\\\"" + plain + "\"}"), ElementsAre(plain + "\"" + plain));
+  }
 }
 
 TEST(JsonDocument, FaultsAreNamedWithFileLineAndColumn) {
@@ -224,6 +262,15 @@ TEST(JsonDocument, FaultsAreNamedWithFileLineAndColumn) {
   EXPECT_THAT(error_of([] { texts(R"({"text": tru})"); }), HasSubstr("f.jsonl:7:13: "));
   EXPECT_THAT(error_of([] { texts("{} x"); }), HasSubstr("f.jsonl:7:4: "));
   EXPECT_THAT(error_of([] { texts("plain"); }), HasSubstr("f.jsonl:7:1: "));
+  EXPECT_THAT(error_of([] { texts(R"({"text": "a", })"); }), HasSubstr("f.jsonl:7:15: "));
+  EXPECT_THAT(error_of([] { texts(R"({"text" "a"})"); }),
+              testing::AllOf(HasSubstr("f.jsonl:7:9: "), HasSubstr("':' after the key")));
+  EXPECT_THAT(error_of([] { texts(R"({"n": [1, 02], "text": "a"})"); }), HasSubstr("f.jsonl:7:12: "));
+  EXPECT_THAT(error_of([] { texts(R"({"n": [{"m": -}], "text": "a"})"); }), HasSubstr("f.jsonl:7:15: "));
+  EXPECT_THAT(error_of([] { texts("{\"text\": \"a\tb\"}"); }),
+              testing::AllOf(HasSubstr("f.jsonl:7:12: "), HasSubstr("\\u0009")));
+  EXPECT_THAT(error_of([] { texts(R"({"text": "a\q"})"); }), HasSubstr("f.jsonl:7:12: "));
+  EXPECT_THAT(error_of([] { texts(R"({"text": "a\u12g4"})"); }), HasSubstr("f.jsonl:7:12: "));
   EXPECT_THAT(error_of([] { texts("[1]"); }), HasSubstr("holds a JSON array"));
   EXPECT_THAT(error_of([] { texts(R"({"content": "a"})"); }),
               testing::AllOf(HasSubstr("no key \"text\""), HasSubstr("content")));

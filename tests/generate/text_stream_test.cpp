@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/tokenizer_null.h"
+
 namespace megalith {
 namespace {
 
@@ -79,6 +81,26 @@ TEST(TextStream, NothingOfAStopStringIsShownEarly) {
   const std::vector<std::string> parts = pushed("xxSTO", {"STOP"});
   EXPECT_EQ(joined({parts.begin(), parts.end() - 1}), "xx");
   EXPECT_EQ(parts.back(), "STO");
+}
+
+TEST(TextStream, ATokenIsDecodedBehindThoseBefore) {
+  const NullTokenizer tokenizer(1000);
+  const auto streamed = [&](std::span<const Token> context, std::span<const Token> tokens,
+                            std::vector<std::string> stops = {}) {
+    TextStream stream(tokenizer, std::move(stops), context);
+    std::string text;
+    for (const Token token : tokens) text += stream.push(token);
+    return text + stream.finish();
+  };
+  std::vector<Token> tokens;
+  for (Token token = 0; token < 50; ++token) tokens.push_back(token * 17);
+  EXPECT_EQ(streamed({}, tokens), tokenizer.decode(tokens));
+  for (const std::size_t prompt : {1U, 7U, 8U, 9U, 40U}) {
+    const std::span<const Token> all(tokens);
+    EXPECT_EQ(tokenizer.decode(all.first(prompt)) + streamed(all.first(prompt), all.subspan(prompt)),
+              tokenizer.decode(tokens));
+  }
+  EXPECT_EQ(streamed({}, tokens, {"34 51"}), "0 17 ");
 }
 
 TEST(TextStream, EmptyStopStringsAreIgnored) {
