@@ -32,9 +32,9 @@ void append_cached(Cache& cache, std::string_view word, std::size_t readable, To
     sink.append(slot.tokens, slot.count());
     return;
   }
-  std::vector<Token>& tokens = sink.flush();
-  const std::size_t before = tokens.size();
-  miss(word, tokens);
+  const std::size_t before = sink.flush().size();
+  miss();
+  const std::vector<Token>& tokens = sink.flush();
   if (tokens.size() - before > Cache::token_limit) return;
   slot.key = key;
   slot.tokens.fill(-1);
@@ -110,17 +110,21 @@ void BpeTokenizer::append_new_word(std::string_view word, std::vector<Token>& to
 }
 
 void BpeTokenizer::encode_words(std::string_view text, EncodeCache& cache, std::vector<Token>& tokens) const {
-  const auto miss = [this](std::string_view word, std::vector<Token>& out) { append_new_word(word, out); };
+  using Short = decltype(cache.short_words);
+  using Long = decltype(cache.long_words);
+  static_assert(Long::token_limit >= Long::word_limit, "every word of that length fits");
   const char* const end = text.data() + text.size();
   TokenSink sink(tokens);
   pretokenizer_.for_each_word(text, [&](std::string_view word) {
     const auto readable = static_cast<std::size_t>(end - word.data());
-    if (word.size() <= decltype(cache.short_words)::word_limit) {
-      append_cached(cache.short_words, word, readable, sink, miss);
-    } else if (word.size() <= decltype(cache.long_words)::word_limit) {
-      append_cached(cache.long_words, word, readable, sink, miss);
+    const auto merge = [&] { append_new_word(word, sink.flush()); };
+    const auto look_among_long = [&] { append_cached(cache.long_words, word, readable, sink, merge); };
+    if (word.size() <= Short::word_limit) {
+      append_cached(cache.short_words, word, readable, sink, look_among_long);
+    } else if (word.size() <= Long::word_limit) {
+      look_among_long();
     } else {
-      append_new_word(word, sink.flush());
+      merge();
     }
   });
   sink.flush();

@@ -71,8 +71,8 @@ class WordCache {
 
 /// What one call of encode works with; calls that follow take it over from one that has ended.
 struct EncodeCache {
-  WordCache<2, 4> short_words{15};
-  WordCache<6, 20> long_words{12};
+  WordCache<2, 4> short_words{17};
+  WordCache<6, 48> long_words{12};  ///< and short words of many tokens: as many as a word has bytes
 };
 
 /// Tokens on their way to a vector: short rows of them are appended without a look at the vector.

@@ -184,6 +184,10 @@ class Pipeline {
   }
 
   void encode(const TextBatch& batch, JsonTexts& json, Result& result) {
+    // Text seldom has more tokens; growing step by step would take twice the memory for moments.
+    constexpr std::size_t bytes_a_token = 3;
+    for (Encoded& key : result.keys)
+      key.tokens.reserve(batch.bytes.size() / bytes_a_token / result.keys.size());
     for (const TextBatch::Piece& piece : batch.pieces) {
       const std::string_view text = batch.text(piece);
       if (batch.json) {
