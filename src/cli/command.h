@@ -51,6 +51,7 @@ std::unique_ptr<Command> make_train_command();
 std::unique_ptr<Command> make_generate_command();
 std::unique_ptr<Command> make_inspect_command();
 std::unique_ptr<Command> make_plot_command();
+std::unique_ptr<Command> make_bench_kernels_command();
 std::unique_ptr<Command> make_doctor_command();
 std::unique_ptr<Command> make_bench_disk_command();
 std::unique_ptr<Command> make_completion_command();

@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_generate_command());
   commands.push_back(make_inspect_command());
   commands.push_back(make_plot_command());
+  commands.push_back(make_bench_kernels_command());
   commands.push_back(make_doctor_command());
   commands.push_back(make_bench_disk_command());
   commands.push_back(make_completion_command());

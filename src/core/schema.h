@@ -51,8 +51,10 @@ class Setting {
   Setting& refuses(std::string value, std::string reason);
   Setting& metavar(std::string name);  ///< shown in help: --input FILE
   Setting& short_flag(char letter);
-  Setting& alias(std::string other_name);   ///< a second flag name
-  Setting& completes_file();                ///< shell completion offers files
+  Setting& alias(std::string other_name);  ///< a second flag name
+  Setting& completes_file();               ///< shell completion offers files
+  /// Another default than add() gave; the key is then not required. The value has the field's type.
+  Setting& default_to(const SettingValue& value);
   Setting& default_text(std::string text);  ///< how help words a derived default: "4 * hidden_size"
   /// Says how one start behaves, not what the run is: a comment in the effective config, so that a config
   /// used again does not repeat it.

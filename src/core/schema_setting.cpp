@@ -85,6 +85,14 @@ Setting& Setting::completes_file() {
   return *this;
 }
 
+Setting& Setting::default_to(const SettingValue& value) {
+  assign_field(field_, value);
+  default_value_ = value;
+  default_text_.clear();
+  required_ = false;
+  return *this;
+}
+
 Setting& Setting::default_text(std::string text) {
   default_text_ = std::move(text);
   return *this;

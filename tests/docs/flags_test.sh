@@ -51,7 +51,7 @@ for page in $pages; do
     if [ -z "$command" ]; then
       case $first in
         --* | help | plan) ;;  # plan is announced
-        data | tokenizer) [ "$second" = "train | encode | decode" ] || [[ $second == train* ]] ||
+        data | tokenizer | bench) [ "$second" = "train | encode | decode" ] || [[ $second == train* ]] ||
           complain "$page: there is no megalith $first $second" ;;
         *) complain "$page: there is no megalith $first" ;;
       esac
@@ -64,7 +64,7 @@ for page in $pages; do
   done < <(code "$page" | grep -oE '(^|[ ("/])megalith +[a-z-].*' | sed -E 's/^.?megalith +//; s/ [0-9]?>.*//')
   case $page in
     ./docs/train.md | ./docs/data.md | ./docs/tokenizer.md | ./docs/generate.md | ./docs/inspect.md | ./docs/plot.md | \
-      ./docs/checkpoints.md | ./docs/model.md | ./docs/exit-codes.md) ;;
+      ./docs/checkpoints.md | ./docs/model.md | ./docs/exit-codes.md | ./docs/bench.md) ;;
     *) continue ;;
   esac
   # Flags of other programs: --foreground (timeout), --logdir (TensorBoard).
