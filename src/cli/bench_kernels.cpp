@@ -61,7 +61,7 @@ class TrainingPass : public Pass {
 
   void run() override {
     if (evaluates_) {
-      evaluate_loss(state_, *source_, state_.consumed_samples, 1, samples_, rules_);
+      evaluate_loss(state_, *source_, state_.consumed_samples, 1, samples_, rules_, [] { return false; });
     } else {
       train_step(state_, *source_, samples_, rules_);
     }

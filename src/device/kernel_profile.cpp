@@ -28,7 +28,7 @@ std::vector<KernelRow> KernelProfile::rows() const {
                     .median = sorted[sorted.size() / 2],
                     .fastest = sorted.front()});
   }
-  std::stable_sort(rows.begin(), rows.end(),
+  std::sort(rows.begin(), rows.end(),
                    [](const KernelRow& a, const KernelRow& b) { return a.seconds > b.seconds; });
   return rows;
 }
