@@ -29,7 +29,7 @@ std::vector<KernelRow> KernelProfile::rows() const {
                     .fastest = sorted.front()});
   }
   std::sort(rows.begin(), rows.end(),
-                   [](const KernelRow& a, const KernelRow& b) { return a.seconds > b.seconds; });
+            [](const KernelRow& a, const KernelRow& b) { return a.seconds > b.seconds; });
   return rows;
 }
 

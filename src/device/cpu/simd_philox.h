@@ -23,6 +23,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR
 
 /// As below, without vectors.
+template <class D>
+HWY_INLINE void philox_lanes(D d, PhiloxKey key, hn::Vec<D>& c0, hn::Vec<D>& c1, hn::Vec<D>& c2,
+                             hn::Vec<D>& c3) {
+  const PhiloxCounter words =
+      philox({hn::GetLane(c0), hn::GetLane(c1), hn::GetLane(c2), hn::GetLane(c3)}, key);
+  c0 = hn::Set(d, words[0]);
+  c1 = hn::Set(d, words[1]);
+  c2 = hn::Set(d, words[2]);
+  c3 = hn::Set(d, words[3]);
+}
+
+/// As below, without vectors.
 class PhiloxRows {
   using V = hn::Vec<hn::ScalableTag<std::uint32_t>>;
 
@@ -82,6 +94,22 @@ template <class D>
 HWY_INLINE hn::Vec<D> odd_lanes(D d, hn::Vec<D> v) {
   const hn::RepartitionToWide<D> pairs;
   return hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(pairs, v)));
+}
+
+/// philox() on every lane: the counters are replaced by the random words.
+template <class D>
+HWY_INLINE void philox_lanes(D d, PhiloxKey key, hn::Vec<D>& c0, hn::Vec<D>& c1, hn::Vec<D>& c2,
+                             hn::Vec<D>& c3) {
+  auto odd0 = odd_lanes(d, c0);
+  auto odd1 = odd_lanes(d, c1);
+  auto odd2 = odd_lanes(d, c2);
+  auto odd3 = odd_lanes(d, c3);
+  philox_rounds(d, key, 0, c0, c1, c2, c3);
+  philox_rounds(d, key, 0, odd0, odd1, odd2, odd3);
+  c0 = join_lanes(d, c0, odd0);
+  c1 = join_lanes(d, c1, odd1);
+  c2 = join_lanes(d, c2, odd2);
+  c3 = join_lanes(d, c3, odd3);
 }
 
 /// Upper and lower half of the product of two 32-bit numbers.
