@@ -8,6 +8,8 @@ namespace megalith::bench {
 namespace {
 
 constexpr QueueKind queue = QueueKind::compute;
+constexpr std::int64_t heads = 12;
+constexpr std::int64_t head_size = 64;
 
 double bytes_of(DType dtype, std::int64_t count) {
   return static_cast<double>(size_of(dtype)) * static_cast<double>(count);
