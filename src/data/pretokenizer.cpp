@@ -116,16 +116,15 @@ bool Pretokenizer::next_chunk(std::string_view text, Chunk& chunk) const {
     for (std::size_t i = 0; i < count;) {
       if (i + 8 <= count && (load_word(bytes + i) & high_bits) == 0) {
         i += 8;
-      } else if (bytes[i] < 0x80) {
-        ++i;
-      } else if (const Utf8Sequence sequence = utf8_sequence_at(text, begin + i); sequence.bytes == 0) {
-        ++i;
-      } else {
+        continue;
+      }
+      const Utf8Sequence sequence = utf8_sequence_at(text, begin + i);
+      if (sequence.bytes > 1) {
         const CharacterClass found = classes_.of(sequence.code_point);
         std::fill_n(notes + i, sequence.bytes, static_cast<std::uint8_t>(found));
         if (found == CharacterClass::space) wide_spaces.push_back({i, sequence.bytes});
-        i += sequence.bytes;
       }
+      i += std::max<std::size_t>(sequence.bytes, 1);
     }
   }
   mark_starts(notes, count, starts.data());
