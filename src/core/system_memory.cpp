@@ -19,4 +19,13 @@ SystemMemory read_system_memory() {
   return memory;
 }
 
+std::uint64_t peak_process_memory() {
+  constexpr std::uint64_t kibibyte = 1024;
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoull(line.substr(6)) * kibibyte;
+  }
+  return 0;
+}
+
 }  // namespace megalith

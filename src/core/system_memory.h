@@ -12,4 +12,7 @@ struct SystemMemory {
 
 SystemMemory read_system_memory();
 
+/// The most memory this process has held so far, in bytes; 0 where unknown.
+std::uint64_t peak_process_memory();
+
 }  // namespace megalith

@@ -9,9 +9,8 @@ Tensor Arena::allocate(std::string_view name, DType dtype, const Shape& shape) {
   used_ += (bytes + alignment - 1) / alignment * alignment;
   items_.emplace_back(name, bytes);
   if (!real_) return Tensor({}, dtype, shape);
-  MEGALITH_ASSERT(used_ <= memory_.bytes(),
-                  format("{} needs byte {} of a plan of {}", name, used_, memory_.bytes()));
-  return memory_.tensor(dtype, shape, start);
+  MEGALITH_ASSERT(used_ <= size_, format("{} needs byte {} of a plan of {}", name, used_, size_));
+  return {start_ + static_cast<std::int64_t>(start), dtype, shape};
 }
 
 Tensor prefix_view(const Tensor& tensor, const Shape& shape) {

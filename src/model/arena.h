@@ -18,7 +18,12 @@ class Arena {
   /// Counts only: tensors it gives have no address.
   Arena() = default;
   /// Takes `bytes` of the device's memory at once.
-  Arena(Device& device, std::size_t bytes) : memory_(device, bytes), real_(true) {}
+  Arena(Device& device, std::size_t bytes)
+      : memory_(device, bytes), start_(memory_.address()), size_(bytes), real_(true) {}
+
+  /// Gives out the memory of `block`, which the caller keeps: for tensors that share memory with others
+  /// because they are never alive at the same time. Counts where `block` has no address.
+  explicit Arena(const Tensor& block) : start_(block.address), size_(block.bytes()), real_(bool(block)) {}
 
   /// The next tensor, 64-byte aligned, contents undefined. Asking for more than was planned is a broken
   /// invariant.
@@ -31,6 +36,8 @@ class Arena {
 
  private:
   DeviceMemory memory_;
+  DeviceAddress start_;
+  std::size_t size_ = 0;
   bool real_ = false;
   std::size_t used_ = 0;
   std::vector<std::pair<std::string, std::size_t>> items_;

@@ -11,6 +11,7 @@ Embedding::Embedding(const GptConfig& config, const ParameterStore& store)
   words_ = store.compute(words);
   positions_ = store.compute(positions);
   words_gradient_ = store.gradient_sink(words);
+  has_word_gradient_ = words_gradient_.tensor && store.has_word_gradient(words);
   positions_gradient_ = store.gradient_sink(positions);
 }
 
@@ -40,7 +41,8 @@ void Embedding::backward(Device& device, const MicroBatch& batch, const Tensor& 
     device.dropout_backward(QueueKind::compute, states, states,
                             hidden_dropout(config_, key_, batch, Pass::training));
   }
-  device.embedding_backward(QueueKind::compute, {batch.tokens, x_grad, words_gradient_.to_add_to(device), 0});
+  const Tensor& words = has_word_gradient_ ? batch.word_numbers : batch.tokens;
+  device.embedding_backward(QueueKind::compute, {words, x_grad, words_gradient_.to_add_to(device), 0});
   device.embedding_backward(QueueKind::compute,
                             {batch.positions, x_grad, positions_gradient_.to_add_to(device), 0});
 }

@@ -22,6 +22,7 @@ class Embedding {
   Tensor words_;
   Tensor positions_;
   GradientSink words_gradient_;
+  bool has_word_gradient_ = false;
   GradientSink positions_gradient_;
   PhiloxKey key_;
 };

@@ -5,8 +5,8 @@
 namespace megalith {
 
 GptMemory gpt_memory(const GptConfig& config, const ParameterTable& table, const StageRange& range,
-                     const StageCapacity& capacity) {
-  const ParameterMemory parameters = parameter_memory(table);
+                     const StageCapacity& capacity, std::int64_t most_words) {
+  const ParameterMemory parameters = parameter_memory(table, most_words);
   return {parameters.master, parameters.compute_copies, parameters.gradients,
           stage_bytes(config, range, capacity)};
 }

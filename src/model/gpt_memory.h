@@ -17,8 +17,9 @@ struct GptMemory {
   std::size_t total() const { return master_weights + compute_copies + gradients + activations; }
 };
 
-/// Without the optimizer's state (optim/optimizer.h: optimizer_bytes) and the caller's batches.
+/// most_words: as ParameterStore's. Without the optimizer's state (optim/optimizer.h: optimizer_bytes) and
+/// the caller's batches.
 GptMemory gpt_memory(const GptConfig& config, const ParameterTable& table, const StageRange& range,
-                     const StageCapacity& capacity);
+                     const StageCapacity& capacity, std::int64_t most_words = 0);
 
 }  // namespace megalith

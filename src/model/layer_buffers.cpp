@@ -39,12 +39,12 @@ CheapActivations allocate_cheap_activations(Arena& arena, const std::string& nam
           arena.allocate(name + ".activated", config.compute, {rows, config.ffn})};
 }
 
-LayerGradients allocate_layer_gradients(Arena& arena, const std::string& name, const GptConfig& config,
-                                        std::int64_t sequences) {
+LayerGradients allocate_layer_gradients(Arena& inputs, Arena& arena, const std::string& name,
+                                        const GptConfig& config, std::int64_t sequences) {
   const std::int64_t rows = sequences * config.sequence;
   const DType compute = config.compute;
   LayerGradients gradients;
-  gradients.input = arena.allocate(name + ".input", compute, {rows, config.hidden});
+  gradients.input = inputs.allocate(name + ".input", compute, {rows, config.hidden});
   gradients.middle = arena.allocate(name + ".middle", compute, {rows, config.hidden});
   if (config.hidden_dropout > 0.0) {
     gradients.mlp_output = arena.allocate(name + ".mlp_output", compute, {rows, config.hidden});

@@ -57,8 +57,10 @@ LayerActivations allocate_layer_activations(Arena& arena, const std::string& nam
                                             std::int64_t sequences, const CheapActivations& shared);
 CheapActivations allocate_cheap_activations(Arena& arena, const std::string& name, const GptConfig& config,
                                             std::int64_t sequences);
-LayerGradients allocate_layer_gradients(Arena& arena, const std::string& name, const GptConfig& config,
-                                        std::int64_t sequences);
+/// `inputs` gives the input's gradient, which the caller may hand on, `arena`
+/// the rest.
+LayerGradients allocate_layer_gradients(Arena& inputs, Arena& arena, const std::string& name,
+                                        const GptConfig& config, std::int64_t sequences);
 LayerScratch allocate_layer_scratch(Arena& arena, const std::string& name, const GptConfig& config,
                                     std::int64_t sequences);
 

@@ -16,6 +16,10 @@ struct MicroBatch {
   /// Optional int32 [B, documents + 1], each row from 0 to S without falling and padded with S: attention
   /// stays inside each document of its sequence.
   Tensor cu_seqlens = {};
+  /// Optional int32 [R], for a store that keeps gradients of the step's words
+  /// only (ParameterStore::has_word_gradient): which of those words each token
+  /// is.
+  Tensor word_numbers = {};
   /// float64 [1]: sum over tokens of loss * mask is added to it.
   Tensor loss_sum;
   /// float64 [1]: factor of every token's gradient. The loss is "sum over the unmasked tokens of the global

@@ -18,7 +18,7 @@ HeadActivations allocate_head_activations(Arena& arena, const std::string& name,
 
 HeadScratch allocate_head_scratch(Arena& arena, const std::string& name, const GptConfig& config,
                                   std::int64_t rows) {
-  const std::int64_t chunk = std::min(rows, head_chunk_rows);
+  const std::int64_t chunk = std::min(rows, head_chunk_rows(config.compute));
   const DType sum = config.sum();
   HeadScratch scratch;
   // Rows an odd number of cache lines apart: a column's elements, which the weight gradient reads together,

@@ -29,10 +29,12 @@ struct HeadScratch {
   Tensor target_logit;  ///< sum type [C]
 };
 
-/// Most rows whose logits exist at once. Each chunk reads the output layer's weight twice and its gradient
-/// once and writes it, 2 * 3 * C FLOPs for every 16 bytes in float32: with this many rows memory is well
-/// ahead.
-inline constexpr std::int64_t head_chunk_rows = 1024;
+/// Most rows whose logits exist at once. A chunk of C rows computes 6 C V H FLOPs and moves the output
+/// layer's weight twice and its gradient twice, whatever C: 256 rows keep memory well behind float32
+/// arithmetic. Types of two bytes may be computed several times as fast and move half of the weight.
+constexpr std::int64_t head_chunk_rows(DType compute) {
+  return size_of(compute) <= 2 ? 1024 : 256;
+}
 
 HeadActivations allocate_head_activations(Arena& arena, const std::string& name, const GptConfig& config,
                                           std::int64_t sequences);

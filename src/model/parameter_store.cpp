@@ -25,9 +25,23 @@ std::vector<int> find_owners(const ParameterTable& table) {
   return owners;
 }
 
+// For each row, the row whose gradient receives the sum of its tie group: the
+// owner, or the group's next row where the owner's gradient holds words only.
+std::vector<int> find_totals(const ParameterTable& table, const std::vector<int>& owners,
+                             std::int64_t most_words) {
+  std::vector<int> totals(owners);
+  for (int row = table.size() - 1; row >= 0; --row) {
+    const int owner = owners[static_cast<std::size_t>(row)];
+    const bool fewer_words = most_words > 0 && most_words < table[owner].shards.local_shape[0];
+    if (owner != row && fewer_words) totals[static_cast<std::size_t>(owner)] = row;
+  }
+  return totals;
+}
+
 // Also run on counting arenas: the one place that says what a store holds.
-StoreTensors lay_out(const ParameterTable& table, const std::vector<int>& owners, Arena& masters,
-                     Arena& computes, Arena* gradients) {
+StoreTensors lay_out(const ParameterTable& table, const std::vector<int>& owners,
+                     const std::vector<int>& totals, std::int64_t most_words, Arena& masters, Arena& computes,
+                     Arena* gradients) {
   StoreTensors tensors;
   for (int row = 0; row < table.size(); ++row) {
     const Parameter& parameter = table[row];
@@ -38,33 +52,39 @@ StoreTensors lay_out(const ParameterTable& table, const std::vector<int>& owners
     const bool copies = owns && parameter.dtype != master;
     tensors.computes.push_back(copies ? computes.allocate(parameter.name, parameter.dtype, shape)
                                       : tensors.masters.back());
-    tensors.gradients.push_back(gradients != nullptr ? gradients->allocate(parameter.name, master, shape)
-                                                     : Tensor());
+    const bool of_words = owns && totals[static_cast<std::size_t>(row)] != row;
+    tensors.gradients.push_back(gradients == nullptr ? Tensor()
+                                : of_words
+                                    ? gradients->allocate(parameter.name, master, {most_words, shape[1]})
+                                    : gradients->allocate(parameter.name, master, shape));
   }
   return tensors;
 }
 
 }  // namespace
 
-ParameterMemory parameter_memory(const ParameterTable& table) {
+ParameterMemory parameter_memory(const ParameterTable& table, std::int64_t most_words) {
   Arena masters;
   Arena computes;
   Arena gradients;
-  lay_out(table, find_owners(table), masters, computes, &gradients);
+  const std::vector<int> owners = find_owners(table);
+  lay_out(table, owners, find_totals(table, owners, most_words), most_words, masters, computes, &gradients);
   return {masters.bytes(), computes.bytes(), gradients.bytes()};
 }
 
-ParameterStore::ParameterStore(Device& device, ParameterTable table, bool with_gradients)
+ParameterStore::ParameterStore(Device& device, ParameterTable table, bool with_gradients,
+                               std::int64_t most_words)
     : device_(device),
       table_(std::move(table)),
       owners_(find_owners(table_)),
+      totals_(find_totals(table_, owners_, most_words)),
       gradient_is_written_(std::make_unique<bool[]>(index(table_.size()))) {
-  const ParameterMemory memory = parameter_memory(table_);
+  const ParameterMemory memory = parameter_memory(table_, most_words);
   master_arena_ = Arena(device, memory.master);
   if (memory.compute_copies > 0) compute_arena_ = Arena(device, memory.compute_copies);
   if (with_gradients) gradient_arena_ = Arena(device, memory.gradients);
-  StoreTensors tensors =
-      lay_out(table_, owners_, master_arena_, compute_arena_, with_gradients ? &gradient_arena_ : nullptr);
+  StoreTensors tensors = lay_out(table_, owners_, totals_, most_words, master_arena_, compute_arena_,
+                                 with_gradients ? &gradient_arena_ : nullptr);
   masters_ = std::move(tensors.masters);
   computes_ = std::move(tensors.computes);
   gradients_ = std::move(tensors.gradients);
@@ -135,16 +155,27 @@ void ParameterStore::refresh_compute_copies() {
   }
 }
 
-void ParameterStore::zero_gradients() {
+void ParameterStore::zero_gradients(const Tensor& words) {
   std::fill_n(gradient_is_written_.get(), table_.size(), false);
+  words_ = words;
 }
 
 void ParameterStore::finish_gradients() {
   for (int row = 0; row < table_.size(); ++row) gradient_sink(row).to_add_to(device_);
   for (int row = 0; row < table_.size(); ++row) {
     if (owner(row) == row) continue;
-    const Tensor& total = gradients_[index(owner(row))];
-    device_.add(QueueKind::compute, total, total, 1.0, gradients_[index(row)], 1.0);
+    const int first = owner(row);
+    const int total = totals_[index(first)];
+    if (total == row) {
+      const std::int64_t count = words_ ? words_.shape[0] : 0;
+      if (count > 0) {
+        device_.embedding_backward(QueueKind::compute, {words_, gradients_[index(first)].sliced(0, 0, count),
+                                                        gradients_[index(total)], 0});
+      }
+    } else {
+      const Tensor& sum = gradients_[index(total)];
+      device_.add(QueueKind::compute, sum, sum, 1.0, gradients_[index(row)], 1.0);
+    }
   }
 }
 

@@ -46,18 +46,48 @@ StageBuffers::Slot allocate_forward_slot(Arena& arena, const GptConfig& config, 
   return slot;
 }
 
+struct SharedBackward {
+  std::vector<LayerGradients> gradients;  ///< by layer
+  LayerScratch scratch;
+};
+
 // Without split_backward two input gradients take turns and the rest is shared by all layers.
-std::vector<LayerGradients> share_gradients(Arena& arena, const GptConfig& config, std::int64_t sequences,
-                                            std::int64_t layers) {
-  std::vector<LayerGradients> all;
-  if (layers == 0) return all;
-  LayerGradients even = allocate_layer_gradients(arena, "gradients", config, sequences);
+SharedBackward share_backward(Arena& inputs, Arena& arena, const GptConfig& config, std::int64_t sequences,
+                              std::int64_t layers) {
+  SharedBackward shared;
+  shared.scratch = allocate_layer_scratch(arena, "scratch", config, sequences);
+  if (layers == 0) return shared;
+  const LayerGradients even = allocate_layer_gradients(inputs, arena, "gradients", config, sequences);
   LayerGradients odd = even;
-  if (layers > 1) {
-    odd.input = arena.allocate("gradients.input2", config.compute, even.input.shape);
-  }
-  for (std::int64_t layer = 0; layer < layers; ++layer) all.push_back(layer % 2 == 0 ? even : odd);
-  return all;
+  if (layers > 1) odd.input = inputs.allocate("gradients.input2", config.compute, even.input.shape);
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    shared.gradients.push_back(layer % 2 == 0 ? even : odd);
+  return shared;
+}
+
+HeadScratch head_scratch(Arena& arena, const GptConfig& config, const StageRange& range,
+                         std::int64_t sequences) {
+  if (!range.head) return {};
+  return allocate_head_scratch(arena, "scratch.head", config, sequences * config.sequence);
+}
+
+// A layer's backward pass and the head's forward pass never run at once: their scratch shares memory.
+void allocate_shared_scratch(Arena& arena, StageBuffers& buffers, const GptConfig& config,
+                             const StageRange& range, const StageCapacity& capacity) {
+  const std::int64_t sequences = capacity.micro_batch;
+  Arena inputs;
+  Arena backward_bytes;
+  share_backward(inputs, backward_bytes, config, sequences, range.layers);
+  Arena head_bytes;
+  head_scratch(head_bytes, config, range, sequences);
+  const auto bytes = static_cast<std::int64_t>(std::max(backward_bytes.bytes(), head_bytes.bytes()));
+  const Tensor block = arena.allocate("scratch", DType::uint8, {bytes});
+  Arena for_head(block);
+  buffers.head_scratch = head_scratch(for_head, config, range, sequences);
+  Arena for_backward(block);
+  const SharedBackward backward = share_backward(arena, for_backward, config, sequences, range.layers);
+  buffers.scratch = backward.scratch;
+  buffers.gradients.assign(static_cast<std::size_t>(capacity.slots), backward.gradients);
 }
 
 }  // namespace
@@ -87,10 +117,8 @@ StageBuffers allocate_stage_buffers(Arena& arena, const GptConfig& config, const
   const std::vector<LayerGroup> groups = layer_groups(config, range.layers);
 
   StageBuffers buffers;
-  if (range.head) {
-    buffers.head_scratch = allocate_head_scratch(arena, "scratch.head", config, sequences * config.sequence);
-  }
   if (!capacity.training) {
+    buffers.head_scratch = head_scratch(arena, config, range, sequences);
     buffers.slots.assign(static_cast<std::size_t>(capacity.slots),
                          allocate_forward_slot(arena, config, range, sequences));
     return buffers;
@@ -111,18 +139,19 @@ StageBuffers allocate_stage_buffers(Arena& arena, const GptConfig& config, const
     buffers.slots.push_back(allocate_slot(arena, format("slot{}", slot), config, range, sequences, groups,
                                           buffers.cheap, shared, shared_inputs));
   }
-  buffers.scratch = allocate_layer_scratch(arena, "scratch", config, sequences);
   if (!capacity.split_backward) {
+    allocate_shared_scratch(arena, buffers, config, range, capacity);
     const auto slots = static_cast<std::size_t>(capacity.slots);
-    buffers.gradients.assign(slots, share_gradients(arena, config, sequences, range.layers));
     buffers.output_gradients.assign(slots, arena.allocate("gradients.output", config.compute, states));
     return buffers;
   }
+  buffers.head_scratch = head_scratch(arena, config, range, sequences);
+  buffers.scratch = allocate_layer_scratch(arena, "scratch", config, sequences);
   for (int slot = 0; slot < capacity.slots; ++slot) {
     std::vector<LayerGradients> all;
     for (std::int64_t layer = 0; layer < range.layers; ++layer) {
-      all.push_back(allocate_layer_gradients(arena, format("gradients.slot{}.layer{}", slot, layer), config,
-                                             sequences));
+      all.push_back(allocate_layer_gradients(arena, arena, format("gradients.slot{}.layer{}", slot, layer),
+                                             config, sequences));
     }
     buffers.gradients.push_back(std::move(all));
     buffers.output_gradients.push_back(

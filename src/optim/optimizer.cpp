@@ -117,7 +117,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerConfig& config)
 
 void Optimizer::compute_clip_factor() {
   for (const Slot& slot : slots_) {
-    const Tensor gradient = store_.held(store_.gradient(slot.row), slot.row);
+    const Tensor gradient = store_.held(store_.total_gradient(slot.row), slot.row);
     const std::int64_t blocks = norm_blocks(store_.table()[slot.row]);
     device_.block_norms(QueueKind::compute, partials_.sliced(0, slot.block, slot.block + blocks), gradient);
   }
@@ -139,7 +139,7 @@ void Optimizer::update(const Slot& slot, double weight_decay) {
   if (config_.kind == OptimizerConfig::Kind::adamw) {
     AdamWArgs args;
     args.weights = held(master);
-    args.gradient = held(store_.gradient(slot.row));
+    args.gradient = held(store_.total_gradient(slot.row));
     args.exp_avg = held(slot.first);
     args.exp_avg_sq = held(slot.second);
     args.compute_copy = held(copy);
@@ -156,7 +156,7 @@ void Optimizer::update(const Slot& slot, double weight_decay) {
   }
   SgdArgs args;
   args.weights = held(master);
-  args.gradient = held(store_.gradient(slot.row));
+  args.gradient = held(store_.total_gradient(slot.row));
   args.momentum_buffer = held(slot.first);
   args.compute_copy = held(copy);
   args.learning_rate = learning_rate_;

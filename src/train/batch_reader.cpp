@@ -11,7 +11,8 @@ constexpr std::size_t tensor_alignment = 64;
 
 // Where each tensor of a microbatch starts in one block of memory.
 struct BatchPlaces {
-  BatchPlaces(const GptConfig& config, std::int64_t micro_batch, bool with_documents) {
+  BatchPlaces(const GptConfig& config, std::int64_t micro_batch, bool with_documents,
+              std::int64_t most_words) {
     const auto rows = static_cast<std::size_t>(micro_batch * config.sequence);
     const auto sequences = static_cast<std::size_t>(micro_batch);
     tokens = place(rows * sizeof(Token));
@@ -20,6 +21,8 @@ struct BatchPlaces {
     mask = place(rows * size_of(config.sum()));
     samples = place(sequences * sizeof(std::int64_t));
     documents = place(with_documents ? (rows + sequences) * sizeof(std::int32_t) : 0);
+    word_numbers = place(most_words > 0 ? rows * sizeof(std::int32_t) : 0);
+    words = place(static_cast<std::size_t>(most_words) * sizeof(Token));
     loss = place(sizeof(double));
     scale = place(sizeof(double));
   }
@@ -30,6 +33,8 @@ struct BatchPlaces {
   std::size_t mask = 0;
   std::size_t samples = 0;
   std::size_t documents = 0;
+  std::size_t word_numbers = 0;
+  std::size_t words = 0;
   std::size_t loss = 0;
   std::size_t scale = 0;
   std::size_t end = 0;
@@ -79,10 +84,31 @@ HostBatch read_batch(const SampleSource& source, std::int64_t first, std::int64_
   return batch;
 }
 
+void number_words(HostBatch& batch) {
+  const auto largest = std::max_element(batch.tokens.begin(), batch.tokens.end());
+  std::vector<std::int32_t> numbers(
+      largest == batch.tokens.end() ? 0 : static_cast<std::size_t>(*largest) + 1, -1);
+  batch.words.clear();
+  batch.word_numbers.clear();
+  for (const Token token : batch.tokens) {
+    std::int32_t& number = numbers[static_cast<std::size_t>(token)];
+    if (number < 0) {
+      number = static_cast<std::int32_t>(batch.words.size());
+      batch.words.push_back(token);
+    }
+    batch.word_numbers.push_back(number);
+  }
+}
+
+std::int64_t most_words(const GptConfig& config, std::int64_t global_batch) {
+  const std::int64_t tokens = global_batch * config.sequence;
+  return config.tied && tokens < config.vocabulary ? tokens : 0;
+}
+
 DeviceBatch::DeviceBatch(Device& device, const GptConfig& config, std::int64_t micro_batch,
-                         bool with_documents)
+                         bool with_documents, std::int64_t most_words)
     : device_(device), sequence_(config.sequence), sum_(config.sum()) {
-  const BatchPlaces places(config, micro_batch, with_documents);
+  const BatchPlaces places(config, micro_batch, with_documents, most_words);
   const std::int64_t rows = micro_batch * config.sequence;
   memory_ = DeviceMemory(device, places.end);
   batch_.tokens = memory_.tensor(DType::int32, {rows}, places.tokens);
@@ -92,13 +118,25 @@ DeviceBatch::DeviceBatch(Device& device, const GptConfig& config, std::int64_t m
   batch_.samples = memory_.tensor(DType::int64, {micro_batch}, places.samples);
   if (with_documents)
     batch_.cu_seqlens = memory_.tensor(DType::int32, {micro_batch, sequence_ + 1}, places.documents);
+  if (most_words > 0) {
+    batch_.word_numbers = memory_.tensor(DType::int32, {rows}, places.word_numbers);
+    words_ = memory_.tensor(DType::int32, {most_words}, places.words);
+  }
   batch_.loss_sum = memory_.tensor(DType::float64, {1}, places.loss);
   batch_.gradient_scale = memory_.tensor(DType::float64, {1}, places.scale);
 }
 
-std::size_t DeviceBatch::planned_bytes(const GptConfig& config, std::int64_t micro_batch,
-                                       bool with_documents) {
-  return BatchPlaces(config, micro_batch, with_documents).end;
+std::size_t DeviceBatch::planned_bytes(const GptConfig& config, std::int64_t micro_batch, bool with_documents,
+                                       std::int64_t most_words) {
+  return BatchPlaces(config, micro_batch, with_documents, most_words).end;
+}
+
+Tensor DeviceBatch::load_words(HostBatch& host) {
+  if (!words_) return {};
+  number_words(host);
+  const Tensor words = words_.sliced(0, 0, static_cast<std::int64_t>(host.words.size()));
+  device_.copy_to_device(QueueKind::compute, words, host.words.data());
+  return words;
 }
 
 const MicroBatch& DeviceBatch::load(const HostBatch& host, std::int64_t first) {
@@ -117,6 +155,8 @@ const MicroBatch& DeviceBatch::load(const HostBatch& host, std::int64_t first) {
   } else {
     copy(batch_.loss_mask, host.loss_mask_narrow, sequence_);
   }
+  if (batch_.word_numbers && !host.word_numbers.empty())
+    copy(batch_.word_numbers, host.word_numbers, sequence_);
   if (batch_.cu_seqlens) copy(batch_.cu_seqlens, host.cu_seqlens, sequence_ + 1);
   return batch_;
 }

@@ -27,10 +27,12 @@ struct PlannedMemory {
 PlannedMemory plan_memory(const TrainOptions& options, const GptConfig& config) {
   const ParameterTable table = build_gpt_parameter_table(config);
   PlannedMemory memory;
+  const std::int64_t words = most_words(config, options.global_batch_size);
   memory.model =
-      gpt_memory(config, table, StageRange::whole(config), {options.micro_batch_size, 1, true, false});
+      gpt_memory(config, table, StageRange::whole(config), {options.micro_batch_size, 1, true, false}, words);
   memory.optimizer = optimizer_bytes(table, optimizer_config(options));
-  memory.batch = DeviceBatch::planned_bytes(config, options.micro_batch_size, options.reset_attention_mask);
+  memory.batch =
+      DeviceBatch::planned_bytes(config, options.micro_batch_size, options.reset_attention_mask, words);
   memory.samples = sample_text_bytes(config, options);
   memory.saving = save_copy_bytes(options, memory.model.master_weights, memory.optimizer);
   return memory;

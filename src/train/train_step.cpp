@@ -24,6 +24,11 @@ HostBatch read_traced(Device& device, const SampleSource& source, std::int64_t f
   return read_batch(source, first, samples, rules.sequence, rules.documents);
 }
 
+Tensor load_words_traced(TrainingState& state, HostBatch& host) {
+  const Region region(state.store.device(), "data");
+  return state.batch.load_words(host);
+}
+
 const MicroBatch& load_traced(TrainingState& state, const HostBatch& host, std::int64_t first) {
   const Region region(state.store.device(), "data");
   return state.batch.load(host, first);
@@ -34,13 +39,10 @@ const MicroBatch& load_traced(TrainingState& state, const HostBatch& host, std::
 StepResult train_step(TrainingState& state, const SampleSource& source, std::int64_t samples,
                       const StepRules& rules, const std::function<void()>& before_update) {
   Device& device = state.store.device();
-  const HostBatch host = read_traced(device, source, state.consumed_samples, samples, rules);
+  HostBatch host = read_traced(device, source, state.consumed_samples, samples, rules);
   const std::int64_t microbatches = samples / rules.micro_batch;
   const double whole_scale = inverse_or_zero(static_cast<double>(host.unmasked));
-  {
-    const Region region(device, "zero gradients");
-    state.store.zero_gradients();
-  }
+  state.store.zero_gradients(load_words_traced(state, host));
   double loss = 0;
   if (rules.per_token_loss) {
     state.batch.clear_loss_sum();

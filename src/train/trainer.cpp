@@ -353,8 +353,10 @@ void Trainer::print_samples() {
 void Trainer::print_memory() const {
   const std::size_t planned = planned_device_bytes(options_, config_);
   const std::size_t measured = device_->peak_bytes();
-  log_.line(format(" device memory: planned {:.1f} MiB, measured at most {:.1f} MiB",
-                   static_cast<double>(planned) / 0x1p20, static_cast<double>(measured) / 0x1p20));
+  log_.line(format(
+      " device memory: planned {:.1f} MiB, measured at most {:.1f} MiB; the whole process at most {:.1f} MiB",
+      static_cast<double>(planned) / 0x1p20, static_cast<double>(measured) / 0x1p20,
+      static_cast<double>(peak_process_memory()) / 0x1p20));
   if (options_.async_save) {
     log_.line(format(" host memory of --async-save: planned {:.1f} MiB, used at most {:.1f} MiB",
                      static_cast<double>(planned_host_bytes(options_, config_)) / 0x1p20,

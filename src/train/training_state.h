@@ -19,11 +19,13 @@ namespace megalith {
 struct TrainingState {
   /// Takes all device memory of the run; weights are undefined until initialised or loaded.
   TrainingState(Device& device, const TrainOptions& options, const GptConfig& config)
-      : store(device, build_gpt_parameter_table(config)),
+      : store(device, build_gpt_parameter_table(config),
+              /*with_gradients=*/true, most_words(config, options.global_batch_size)),
         optimizer(store, optimizer_config(options)),
         scheduler(param_schedule(options)),
         stage(device, config, store, StageRange::whole(config), {options.micro_batch_size, 1, true, false}),
-        batch(device, config, options.micro_batch_size, options.reset_attention_mask) {}
+        batch(device, config, options.micro_batch_size, options.reset_attention_mask,
+              most_words(config, options.global_batch_size)) {}
 
   ParameterStore store;
   Optimizer optimizer;

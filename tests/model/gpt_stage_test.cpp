@@ -233,6 +233,56 @@ TEST(GptStage, TwoStagesEqualOne) {
   EXPECT_EQ(whole.gradients(), expected);
 }
 
+// A store whose embedding gradient has a row for each word of the step, against one with all rows.
+TEST(GptStage, GradientsOfTheStepsWordsAreThoseOfAll) {
+  for (const Place& place : places()) {
+    SCOPED_TRACE(place.device + " " + std::string(name_of(place.compute)));
+    const auto device = open_device(place.device);
+    GptConfig config = tiny_config();
+    config.compute = place.compute;
+    TinyGpt gpt(*device, config, 2);
+    gpt.accumulate(0, 4, 2);
+    gpt.store.finish_gradients();
+
+    std::vector<std::int32_t> words;
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t sample = 0; sample < 4; ++sample) {
+      for (std::int64_t i = 0; i < config.sequence; ++i) {
+        const std::int32_t token = gpt.batches.tokens_of(sample)[static_cast<std::size_t>(i)];
+        const auto found = std::find(words.begin(), words.end(), token);
+        numbers.push_back(static_cast<std::int32_t>(found - words.begin()));
+        if (found == words.end()) words.push_back(token);
+      }
+    }
+    const std::int64_t count = static_cast<std::int64_t>(words.size());
+    ParameterStore store(*device, build_gpt_parameter_table(config), /*with_gradients=*/true, count + 3);
+    const int row = store.row("embedding.word_embeddings.weight");
+    ASSERT_TRUE(store.has_word_gradient(row));
+    EXPECT_EQ(store.gradient(row).shape, (Shape{count + 3, config.hidden}));
+    store.initialize(config.seed);
+    testing::randomise_vectors(store);
+    GptStage stage(*device, config, store, StageRange::whole(config), {2});
+    const DeviceMemory memory(*device, (words.size() + numbers.size()) * sizeof(std::int32_t));
+    const Tensor of_step = memory.tensor(DType::int32, {count});
+    const Tensor of_tokens = memory.tensor(DType::int32, {40}, words.size() * sizeof(std::int32_t));
+    device->copy_to_device(QueueKind::compute, of_step, words.data());
+    device->copy_to_device(QueueKind::compute, of_tokens, numbers.data());
+    store.zero_gradients(of_step);
+    const double scale = 1.0 / gpt.batches.unmasked(0, 4);
+    for (std::int64_t sample = 0; sample < 4; sample += 2) {
+      MicroBatch batch = gpt.batches.load(sample, scale);
+      batch.word_numbers = of_tokens.sliced(0, sample * 10, sample * 10 + 20);
+      stage.forward(0, batch, Pass::training);
+      stage.backward(0, batch);
+    }
+    store.finish_gradients();
+    for (const int owner : store.owning_rows()) {
+      EXPECT_EQ(read(*device, store.total_gradient(owner)), read(*device, gpt.store.total_gradient(owner)))
+          << store.table()[owner].name;
+    }
+  }
+}
+
 // Documents packed into one sequence with reset positions and attention lose exactly what they lose alone.
 TEST(GptStage, DocumentBoundariesSeparate) {
   const auto device = open_device("reference");

@@ -84,9 +84,9 @@ TEST(OutputHead, ChunksOfRowsAddUp) {
 TEST(OutputHead, LogitsOfOneChunkAreAllThatExist) {
   GptConfig config = tiny_config();
   Arena few;
-  allocate_head_scratch(few, "scratch", config, head_chunk_rows);
+  allocate_head_scratch(few, "scratch", config, head_chunk_rows(config.compute));
   Arena many;
-  allocate_head_scratch(many, "scratch", config, 100 * head_chunk_rows);
+  allocate_head_scratch(many, "scratch", config, 100 * head_chunk_rows(config.compute));
   EXPECT_EQ(many.bytes(), few.bytes());
 }
 

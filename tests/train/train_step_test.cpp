@@ -148,6 +148,15 @@ TEST(ReadBatch, DocumentRulesFollowTheEndOfDocument) {
   EXPECT_EQ(plain.positions, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(plain.unmasked, 6);
   EXPECT_TRUE(plain.cu_seqlens.empty());
+  HostBatch numbered = read_batch(source, 0, 2, 6, {});
+  number_words(numbered);
+  ASSERT_EQ(numbered.word_numbers.size(), numbered.tokens.size());
+  for (std::size_t i = 0; i < numbered.tokens.size(); ++i) {
+    EXPECT_EQ(numbered.words[static_cast<std::size_t>(numbered.word_numbers[i])], numbered.tokens[i]);
+  }
+  std::sort(numbered.words.begin(), numbered.words.end());
+  EXPECT_EQ(std::adjacent_find(numbered.words.begin(), numbered.words.end()), numbered.words.end());
+
   const HostBatch cut = read_batch(source, 0, 1, 6, {0, true, true, true});
   EXPECT_EQ(cut.positions, (std::vector<std::int32_t>{0, 1, 2, 0, 1, 0}));
   EXPECT_EQ(cut.loss_mask, (std::vector<double>{1, 1, 0, 1, 0, 1}));
