@@ -407,7 +407,7 @@ void CheckpointReader::read(Device& device, const std::vector<LogicalTensor>& to
       parts.push_back({path, read.file->bytes(), read.begin, read.end});
     }
   }
-  BulkReader bulk(std::move(parts), state_->cache);
+  BulkReader bulk(parts, state_->cache);
   std::span<const std::byte> piece;
   for (const SliceRead& read : reads) {
     SliceFiller filler(device, read);

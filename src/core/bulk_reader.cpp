@@ -86,8 +86,8 @@ struct BulkReader::Source {
   std::atomic<bool> is_direct{false};
 };
 
-BulkReader::BulkReader(std::vector<FilePart> parts, PageCache cache) : cache_(cache) {
-  plan(std::move(parts));
+BulkReader::BulkReader(const std::vector<FilePart>& parts, PageCache cache) : cache_(cache) {
+  plan(parts);
   if (jobs_.empty()) return;
   for (int i = 0; i < reader_threads; ++i) threads_.emplace_back([this] { work(); });
 }
@@ -105,7 +105,7 @@ BulkReader::~BulkReader() {
 }
 
 // Cuts the parts into jobs at multiples of the block size, so that reads are aligned.
-void BulkReader::plan(std::vector<FilePart> parts) {
+void BulkReader::plan(const std::vector<FilePart>& parts) {
   std::map<std::filesystem::path, Source*> opened;
   for (const FilePart& part : parts) {
     MEGALITH_ASSERT(part.begin <= part.end && part.end <= part.map.size(), "a part outside its file");

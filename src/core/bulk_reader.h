@@ -34,7 +34,7 @@ struct FilePart {
 class BulkReader {
  public:
   /// Starts to read ahead. The maps outlive the reader.
-  BulkReader(std::vector<FilePart> parts, PageCache cache);
+  BulkReader(const std::vector<FilePart>& parts, PageCache cache);
   ~BulkReader();
   BulkReader(const BulkReader&) = delete;
   BulkReader& operator=(const BulkReader&) = delete;
@@ -54,7 +54,7 @@ class BulkReader {
     std::span<const std::byte> bytes;
     std::byte* block = nullptr;  ///< to give back; unused where the bytes are the map's
   };
-  void plan(std::vector<FilePart> parts);
+  void plan(const std::vector<FilePart>& parts);
   void work();
   Piece read(const Job& job, std::byte* block) const;
 

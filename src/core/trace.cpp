@@ -54,9 +54,14 @@ void Trace::end_region() {
   spans_.push_back(std::move(span));
 }
 
+void Trace::stop() {
+  const std::lock_guard lock(mutex_);
+  is_recording_ = false;
+}
+
 void Trace::add(TraceSpan span) {
   const std::lock_guard lock(mutex_);
-  spans_.push_back(std::move(span));
+  if (is_recording_) spans_.push_back(std::move(span));
 }
 
 void Trace::write(const std::filesystem::path& path) const {

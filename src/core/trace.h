@@ -30,7 +30,8 @@ class Trace {
   explicit Trace(std::vector<std::string> tracks) : tracks_(std::move(tracks)) {}
 
   void start() { is_recording_ = true; }
-  void stop() { is_recording_ = false; }
+  /// Afterwards nothing is added, also by work of other threads that began before.
+  void stop();
   bool is_recording() const { return is_recording_; }
 
   /// Nanoseconds of a steady clock.
@@ -39,6 +40,7 @@ class Trace {
   void begin_region(std::string name);
   /// Closes the innermost region; one that was open before start() is not recorded.
   void end_region();
+  /// Does nothing where the trace does not record.
   void add(TraceSpan span);
 
   /// In the order in which they ended.
