@@ -16,6 +16,8 @@ namespace megalith::bench {
 inline constexpr std::int64_t tokens = 1024;
 inline constexpr std::int64_t hidden = 768;
 inline constexpr std::int64_t ffn_hidden = 4 * hidden;
+inline constexpr std::int64_t heads = 12;
+inline constexpr std::int64_t head_size = 64;
 inline constexpr std::int64_t vocabulary = 50257;
 inline constexpr std::int64_t padded_vocabulary = 50304;
 inline constexpr std::int64_t parameters = 124439808;

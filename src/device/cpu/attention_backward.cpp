@@ -22,6 +22,7 @@
 #include "device/cpu/attention.h"
 #include "device/cpu/attention_layout.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/far_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/attention_backward.cpp"
@@ -153,9 +154,12 @@ class BackwardGroup {
       if (sees || block == 0) load_rows(rows, block == 0);
       if (!sees) continue;
       memory_.query_grad.clear();
+      FarRows far;
+      add_far(tile, block, keys, far);
+      far.spread((seen.last - seen.first) * 4 / simd::sum_rows * memory_.keys.count());
       for (std::int64_t first = seen.first / attention_tile_keys * attention_tile_keys; first < seen.last;
            first += attention_tile_keys) {
-        add_tile(rows, common_keys(seen, {first, first + attention_tile_keys}), keys.first);
+        add_tile(rows, common_keys(seen, {first, first + attention_tile_keys}), keys.first, far);
       }
       add_panels(memory_.query_grad.data, query_grad + tile * tile_floats());
     }
@@ -231,16 +235,39 @@ class BackwardGroup {
     return sum;
   }
 
+  /// What comes next: the next tile of rows and, an equal share for each tile that the block's keys may wait
+  /// for, where the block's gradients go and the next block of keys.
+  void add_far(std::int64_t tile, std::int64_t block, KeyRange keys, FarRows& far) const {
+    const AttentionArgs& forward = args_.forward;
+    for (const Tensor& tensor : {forward.query, args_.out_grad, forward.out}) {
+      simd::add_far_rows<T>(layout_, tensor, sequence_, group_, tile + 1, far);
+    }
+    const auto add_share = [&](const Tensor& tensor, KeyRange range) {
+      const std::int64_t count = range.last - range.first;
+      simd::add_far_keys<T>(
+          layout_, tensor, sequence_, group_,
+          {range.first + count * tile / layout_.tiles(), range.first + count * (tile + 1) / layout_.tiles()},
+          far);
+    };
+    add_share(args_.key_grad, keys);
+    add_share(args_.value_grad, keys);
+    if (block + 1 == layout_.key_blocks()) return;
+    add_share(forward.key, layout_.keys_of_block(block + 1));
+    add_share(forward.value, layout_.keys_of_block(block + 1));
+  }
+
   /// The five products of a tile of rows with `keys`, which lie in one tile of keys of the block from `base`
   /// on.
-  void add_tile(const AttentionRows& rows, KeyRange keys, std::int64_t base) const {
+  void add_tile(const AttentionRows& rows, KeyRange keys, std::int64_t base, FarRows& far) const {
     const simd::SeenKeys seen(rows, keys);
-    simd::product_with_rows(seen, memory_.keys, base, memory_.queries_transposed, memory_.weights);
-    simd::product_with_rows(seen, memory_.values, base, memory_.out_grad_transposed, memory_.score_grad);
+    simd::product_with_rows(seen, memory_.keys, base, memory_.queries_transposed, memory_.weights, far);
+    simd::product_with_rows(seen, memory_.values, base, memory_.out_grad_transposed, memory_.score_grad, far);
     score_gradients(args_.forward.dropout, rows, seen, sample_, memory_);
-    simd::add_weighted_rows(seen, rows.count, memory_.out_grad, memory_.weights, memory_.value_grad, base);
-    simd::add_weighted_rows(seen, rows.count, memory_.queries, memory_.score_grad, memory_.key_grad, base);
-    simd::add_weighted_keys(rows, seen, memory_.keys, base, memory_.score_grad, memory_.query_grad);
+    simd::add_weighted_rows(seen, rows.count, memory_.out_grad, memory_.weights, memory_.value_grad, base,
+                            far);
+    simd::add_weighted_rows(seen, rows.count, memory_.queries, memory_.score_grad, memory_.key_grad, base,
+                            far);
+    simd::add_weighted_keys(rows, seen, memory_.keys, base, memory_.score_grad, memory_.query_grad, far);
   }
 
   const AttentionLayout& layout_;

@@ -14,6 +14,7 @@
 #include "device/cpu/attention.h"
 #include "device/cpu/attention_layout.h"
 #include "device/cpu/cpu_device.h"
+#include "device/cpu/far_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/attention_forward.cpp"
@@ -101,12 +102,15 @@ class ForwardGroup {
       }
       ++count;
     }
-    for (std::size_t i = 0; i < count; ++i) load_rows(rows[i], rows_of(task, i));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (rows[i].any.last > rows[i].any.first) continue;
+      load_rows(rows[i], rows_of(task, i));
+      store_rows(rows[i], rows_of(task, i));
+    }
     for (std::int64_t first = seen.first / attention_tile_keys * attention_tile_keys; first < seen.last;
          first += attention_tile_keys) {
-      add_keys({first, std::min(seen.last, first + attention_tile_keys)}, rows, count, task);
+      add_keys({first, std::min(seen.last, first + attention_tile_keys)}, seen.last, rows, count, task);
     }
-    for (std::size_t i = 0; i < count; ++i) store_rows(rows[i], rows_of(task, i));
   }
 
  private:
@@ -135,9 +139,10 @@ class ForwardGroup {
     tile.softmax.clear();
   }
 
-  /// Takes a tile of keys into all rows.
-  void add_keys(KeyRange tile_keys, const std::array<AttentionRows, most_tiles>& rows, std::size_t count,
-                const ForwardTask& task) const {
+  /// Takes a tile of keys into all rows: loads those for which it is the first, stores those for which it is
+  /// the last. The task's last key is last_key - 1.
+  void add_keys(KeyRange tile_keys, std::int64_t last_key, const std::array<AttentionRows, most_tiles>& rows,
+                std::size_t count, const ForwardTask& task) const {
     bool loaded = false;
     for (std::size_t i = 0; i < count; ++i) {
       const KeyRange keys = common_keys(tile_keys, rows[i].any);
@@ -149,12 +154,36 @@ class ForwardGroup {
       }
       const ForwardRows tile = rows_of(task, i);
       const simd::SeenKeys seen(rows[i], keys);
-      simd::product_with_rows(seen, task.keys, tile_keys.first, tile.queries, task.scores);
+      const bool first = keys.first == rows[i].any.first;
+      const bool last = keys.last == rows[i].any.last;
+      if (first) load_rows(rows[i], tile);
+      FarRows far;
+      if (first && i + 1 < count) add_far(args_.query, rows[i + 1], far);
+      if (last) add_far(args_.out, rows[i], far);
+      add_far_share(tile_keys.last, last_key, i, count, far);
+      far.spread(2 * simd::asks_of_product * tile.sums.count());
+      simd::product_with_rows(seen, task.keys, tile_keys.first, tile.queries, task.scores, far);
       if (simd::softmax_step(args_.dropout, rows[i], sample_, seen, task.scores, tile.softmax)) {
         rescale_sums(rows[i].count, tile);
       }
-      simd::add_weighted_keys(rows[i], seen, task.values, tile_keys.first, task.scores, tile.sums);
+      simd::add_weighted_keys(rows[i], seen, task.values, tile_keys.first, task.scores, tile.sums, far);
+      if (last) store_rows(rows[i], tile);
     }
+  }
+
+  void add_far(const Tensor& tensor, const AttentionRows& rows, FarRows& far) const {
+    simd::add_far_rows<T>(layout_, tensor, sequence_, group_, rows.first / attention_tile_rows, far);
+  }
+  /// Part `index` of `count` of the tile of keys that begins with `first`.
+  void add_far_share(std::int64_t first, std::int64_t last_key, std::size_t index, std::size_t count,
+                     FarRows& far) const {
+    const std::int64_t keys = std::min(attention_tile_keys, last_key - first);
+    const auto part = [&](std::size_t number) {
+      return first + keys * static_cast<std::int64_t>(number) / static_cast<std::int64_t>(count);
+    };
+    const KeyRange share{part(index), part(index + 1)};
+    simd::add_far_keys<T>(layout_, args_.key, sequence_, group_, share, far);
+    simd::add_far_keys<T>(layout_, args_.value, sequence_, group_, share, far);
   }
 
   static void rescale_sums(std::int64_t rows, const ForwardRows& tile) {

@@ -71,6 +71,7 @@ class AttentionLayout {
   std::int64_t queries() const { return args_.query.shape[1]; }
   std::int64_t heads() const { return args_.query.shape[2]; }
   std::int64_t head_size() const { return args_.query.shape[3]; }
+  bool paged() const { return block_table_ != nullptr; }
   /// Rooms for keys of one sequence.
   std::int64_t key_positions() const {
     return block_table_ == nullptr ? args_.key.shape[1] : args_.block_table.shape[1] * args_.key.shape[1];

@@ -192,13 +192,13 @@ class SeenKeys {
 /// scores[key - first][row] = keys[key - base] . rows[row] for the keys that rows see, `first` the first of
 /// them; others keep what they had. `transposed` is what transpose_rows gave.
 HWY_INLINE void product_with_rows(const SeenKeys& seen, const Panels& keys, std::int64_t base,
-                                  const float* transposed, float* scores) {
+                                  const float* transposed, float* scores, FarRows& far) {
   seen.for_each_strip([&](KeyRange strip, std::int64_t first, std::int64_t last) HWY_ATTR {
     for (std::int64_t p = 0; p < keys.count(); ++p) {
       panel_product<Left::straight>(strip.last - strip.first, last - first, keys.columns(p),
                                     keys.panel(p) + (strip.first - base) * panel_columns,
                                     transposed + p * panel_columns * panel_columns + first, p > 0,
-                                    scores + (strip.first - seen.keys().first) * panel_columns + first);
+                                    scores + (strip.first - seen.keys().first) * panel_columns + first, far);
     }
   });
 }
@@ -206,14 +206,14 @@ HWY_INLINE void product_with_rows(const SeenKeys& seen, const Panels& keys, std:
 /// sums[key - base] += sum over the rows that see the key of weights[key - first][row] * values[row]. Weights
 /// of keys that a row does not see but a neighbour does are 0.
 HWY_INLINE void add_weighted_rows(const SeenKeys& seen, std::int64_t row_count, const Panels& values,
-                                  const float* weights, const Panels& sums, std::int64_t base) {
+                                  const float* weights, const Panels& sums, std::int64_t base, FarRows& far) {
   seen.for_each_strip([&](KeyRange strip, std::int64_t first, std::int64_t last) HWY_ATTR {
     for (std::int64_t p = 0; p < values.count(); ++p) {
       panel_product<Left::straight>(strip.last - strip.first, values.padded(p),
                                     std::min(last, row_count) - first,
                                     weights + (strip.first - seen.keys().first) * panel_columns + first,
                                     values.panel(p) + first * panel_columns, true,
-                                    sums.panel(p) + (strip.first - base) * panel_columns);
+                                    sums.panel(p) + (strip.first - base) * panel_columns, far);
     }
   });
 }
@@ -221,13 +221,13 @@ HWY_INLINE void add_weighted_rows(const SeenKeys& seen, std::int64_t row_count, 
 /// sums[row] += sum over the keys that the row sees of weights[key - first][row] * values[key - base].
 /// Weights of keys that a row does not see but a neighbour does are 0.
 HWY_INLINE void add_weighted_keys(const AttentionRows& rows, const SeenKeys& seen, const Panels& values,
-                                  std::int64_t base, const float* weights, const Panels& sums) {
+                                  std::int64_t base, const float* weights, const Panels& sums, FarRows& far) {
   const auto multiply = [&](KeyRange keys, std::int64_t row, std::int64_t count) HWY_ATTR {
     for (std::int64_t p = 0; p < values.count(); ++p) {
       panel_product<Left::transposed>(count, values.padded(p), keys.last - keys.first,
                                       weights + (keys.first - seen.keys().first) * panel_columns + row,
                                       values.panel(p) + (keys.first - base) * panel_columns, true,
-                                      sums.panel(p) + row * panel_columns);
+                                      sums.panel(p) + row * panel_columns, far);
     }
   };
   if (seen.whole()) {
@@ -239,6 +239,34 @@ HWY_INLINE void add_weighted_keys(const AttentionRows& rows, const SeenKeys& see
     const KeyRange some = rows.seen_by(row, count, seen.keys()).any;
     if (some.last > some.first) multiply(some, row, count);
   }
+}
+
+/// Calls of FarRows::ask() that a product with a whole tile of keys makes for each panel.
+inline constexpr std::int64_t asks_of_product = attention_tile_rows / sum_rows;
+
+/// Asks for the rows of keys `keys` in key, value or their gradients.
+template <typename T>
+HWY_INLINE void add_far_keys(const AttentionLayout& layout, const Tensor& tensor, std::int64_t sequence,
+                             std::int64_t group, KeyRange keys, FarRows& far) {
+  if (layout.paged() || keys.last <= keys.first) return;
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  far.add(pointer_to<T>(tensor) + layout.key_offset(tensor, sequence, keys.first, group),
+          tensor.stride(1) * size, layout.head_size() * size, keys.last - keys.first);
+}
+
+/// The same for the rows of a tile in query, out or their gradients; where heads share a group, for each
+/// head.
+template <typename T>
+HWY_INLINE void add_far_rows(const AttentionLayout& layout, const Tensor& tensor, std::int64_t sequence,
+                             std::int64_t group, std::int64_t tile, FarRows& far) {
+  const auto size = static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t first = tile * attention_tile_rows;
+  const std::int64_t rows = std::min(attention_tile_rows, layout.rows() - first);
+  const std::int64_t heads = layout.heads_per_group();
+  if (rows <= 0) return;
+  const std::int64_t row = first / heads * heads;
+  far.add(pointer_to<T>(tensor) + layout.row_offset(tensor, sequence, group, row), tensor.stride(1) * size,
+          heads * layout.head_size() * size, (first + rows - row + heads - 1) / heads);
 }
 
 /// Which rows of a vector see key `key`.

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "device/cpu/attention_layout.h"
+#include "device/cpu/far_rows.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -91,10 +92,11 @@ HWY_INLINE void sum_tile_of(std::int64_t rows, std::int64_t depth, const float* 
 
 template <Left left, int Vectors>
 HWY_NOINLINE void sum_columns(std::int64_t rows, std::int64_t depth, const float* a, const float* b,
-                              bool accumulate, float* c) {
+                              bool accumulate, float* c, FarRows& far) {
   constexpr std::int64_t row_step = left == Left::straight ? panel_columns : 1;
   std::int64_t i = 0;
   for (; i + sum_rows <= rows; i += sum_rows) {
+    far.ask();
     sum_tile<left, sum_rows, Vectors>(depth, a + i * row_step, b, accumulate, c + i * panel_columns);
   }
   if (i == rows) return;
@@ -105,23 +107,25 @@ HWY_NOINLINE void sum_columns(std::int64_t rows, std::int64_t depth, const float
 /// sum_columns for 1 <= vectors <= Vectors.
 template <Left left, int Vectors = sum_vectors>
 HWY_INLINE void sum_columns_of(std::int64_t vectors, std::int64_t rows, std::int64_t depth, const float* a,
-                               const float* b, bool accumulate, float* c) {
+                               const float* b, bool accumulate, float* c, FarRows& far) {
   if (vectors == Vectors) {
-    sum_columns<left, Vectors>(rows, depth, a, b, accumulate, c);
+    sum_columns<left, Vectors>(rows, depth, a, b, accumulate, c, far);
     return;
   }
-  if constexpr (Vectors > 1) sum_columns_of<left, Vectors - 1>(vectors, rows, depth, a, b, accumulate, c);
+  if constexpr (Vectors > 1)
+    sum_columns_of<left, Vectors - 1>(vectors, rows, depth, a, b, accumulate, c, far);
 }
 
 /// c[rows, columns] = a[rows, depth] * b[depth, columns] inside one panel, or added to c: its sums go on in
-/// the order of the depth. `columns` is a multiple of float_lanes; b and c are aligned to vectors.
+/// the order of the depth. `columns` is a multiple of float_lanes; b and c are aligned to vectors. Asks
+/// for far rows on the way.
 template <Left left>
 HWY_INLINE void panel_product(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a,
-                              const float* b, bool accumulate, float* c) {
+                              const float* b, bool accumulate, float* c, FarRows& far) {
   constexpr std::int64_t step = sum_vectors * float_lanes;
   for (std::int64_t j = 0; j < columns; j += step) {
     const std::int64_t vectors = std::min(step, columns - j) / float_lanes;
-    sum_columns_of<left>(vectors, rows, depth, a, b + j, accumulate, c + j);
+    sum_columns_of<left>(vectors, rows, depth, a, b + j, accumulate, c + j, far);
   }
 }
 
