@@ -18,9 +18,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 HWY_INLINE hn::Vec<D> gelu_tanh_derivative(D d, hn::Vec<D> x) {
   const auto square = hn::Mul(x, x);
-  const auto u = hn::Mul(x, hn::MulAdd(square, hn::Set(d, 0.0713548163F), hn::Set(d, 1.59576912F)));
+  // Times log2(e), so that the exponential is a power of two.
+  const auto u = hn::Mul(x, hn::MulAdd(square, hn::Set(d, 0.102943240F), hn::Set(d, 2.30220820F)));
   const auto slope = hn::MulAdd(square, hn::Set(d, 0.214064449F), hn::Set(d, 1.59576912F));
-  const auto s = simd::sigmoid(d, u);
+  const auto s = simd::sigmoid2(d, u);
   // Far out s (1 - s) is 0 but x^3 may overflow: 0 * infinity.
   const auto bend = hn::Mul(hn::Mul(x, s), hn::Sub(hn::Set(d, 1.0F), s));
   const auto far = hn::Gt(hn::Abs(x), hn::Set(d, 100.0F));
@@ -34,7 +35,8 @@ HWY_INLINE hn::Vec<D> gelu_erf_derivative(D d, hn::Vec<D> x) {
   const auto distribution = hn::MulAdd(half, simd::erf(d, hn::Mul(x, hn::Set(d, 0.707106781F))), half);
   const auto bounded = hn::Min(hn::Max(x, hn::Set(d, -20.0F)), hn::Set(d, 20.0F));
   const auto density =
-      hn::Mul(hn::Set(d, 0.398942280F), simd::exp(d, hn::Neg(hn::Mul(half, hn::Mul(bounded, bounded)))));
+      hn::Mul(hn::Set(d, 0.398942280F),
+              simd::exp2_small(d, hn::Mul(hn::Set(d, -0.721347520F), hn::Mul(bounded, bounded))));
   const auto derivative = hn::MulAdd(bounded, density, distribution);
   return hn::IfThenElse(hn::Eq(x, x), derivative, x);
 }

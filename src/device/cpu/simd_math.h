@@ -188,11 +188,24 @@ HWY_INLINE hn::Vec<D> log(D d, hn::Vec<D> x) {
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), result, not_a_number);
 }
 
-/// 1 / (1 + exp(-x)); 3 ulp.
+/// 1/x for x in [1, 2]; 1 ulp.
 template <class D>
-HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> x) {
-  const auto one = hn::Set(d, 1.0F);
-  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+HWY_INLINE hn::Vec<D> reciprocal_of_near_one(D d, hn::Vec<D> x) {
+#if HWY_TARGET <= HWY_AVX3
+  // 14 bits, doubled by a step of Newton's: a division would take as long as a whole exponential.
+  const auto r = hn::ApproximateReciprocal(x);
+  return hn::MulAdd(r, hn::NegMulAdd(x, r, hn::Set(d, 1.0F)), r);
+#else
+  return hn::Div(hn::Set(d, 1.0F), x);
+#endif
+}
+
+/// 1 / (1 + 2^-x); 3 ulp. 0 below x = -126.
+template <class D>
+HWY_INLINE hn::Vec<D> sigmoid2(D d, hn::Vec<D> x) {
+  const auto t = exp2_small(d, hn::Neg(hn::Abs(x)));
+  const auto r = reciprocal_of_near_one(d, hn::Add(t, hn::Set(d, 1.0F)));
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(t, r), r);
 }
 
 /// tanh(x); 3 ulp.
@@ -226,16 +239,16 @@ HWY_INLINE hn::Vec<D> erf(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, z, hn::Set(d, -3.761262596e-01F));
   p = hn::MulAdd(p, z, hn::Set(d, 1.128379107e+00F));
   const auto near = hn::Mul(x, p);
-  // -ln erfc on [1, 4]; beyond 4 erf is 1 in float32.
+  // -log2 erfc on [1, 4]; beyond 4 erf is 1 in float32.
   const auto a = hn::Min(magnitude, hn::Set(d, 4.0F));
-  auto q = hn::Set(d, -1.879725896e-04F);
-  q = hn::MulAdd(q, a, hn::Set(d, 2.964014653e-03F));
-  q = hn::MulAdd(q, a, hn::Set(d, -2.190651000e-02F));
-  q = hn::MulAdd(q, a, hn::Set(d, 1.032562703e-01F));
-  q = hn::MulAdd(q, a, hn::Set(d, 6.379649043e-01F));
-  q = hn::MulAdd(q, a, hn::Set(d, 1.127202272e+00F));
-  q = hn::MulAdd(q, a, hn::Set(d, 3.124594223e-04F));
-  const auto far = hn::CopySign(hn::Sub(one, exp(d, hn::Neg(q))), x);
+  auto q = hn::Set(d, -2.711871228e-04F);
+  q = hn::MulAdd(q, a, hn::Set(d, 4.276169241e-03F));
+  q = hn::MulAdd(q, a, hn::Set(d, -3.160441334e-02F));
+  q = hn::MulAdd(q, a, hn::Set(d, 1.489673091e-01F));
+  q = hn::MulAdd(q, a, hn::Set(d, 9.203888037e-01F));
+  q = hn::MulAdd(q, a, hn::Set(d, 1.626209128e+00F));
+  q = hn::MulAdd(q, a, hn::Set(d, 4.507836590e-04F));
+  const auto far = hn::CopySign(hn::Sub(one, exp2_small(d, hn::Neg(q))), x);
   const auto result = hn::IfThenElse(hn::Lt(magnitude, one), near, far);
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }
@@ -243,8 +256,9 @@ HWY_INLINE hn::Vec<D> erf(D d, hn::Vec<D> x) {
 /// GELU by its tanh approximation (Hendrycks and Gimpel 2016): x sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)).
 template <class D>
 HWY_INLINE hn::Vec<D> gelu_tanh(D d, hn::Vec<D> x) {
-  const auto cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.0713548163F), hn::Set(d, 1.59576912F));
-  return hn::Mul(x, sigmoid(d, hn::Mul(x, cubic)));
+  // Times log2(e), so that the exponential is a power of two.
+  const auto cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.102943240F), hn::Set(d, 2.30220820F));
+  return hn::Mul(x, sigmoid2(d, hn::Mul(x, cubic)));
 }
 
 /// x Phi(x), Phi the normal distribution function.
