@@ -23,7 +23,7 @@ nlohmann::json event_of(const TraceSpan& span, std::int64_t origin) {
   nlohmann::json& args = event["args"];
   args["arguments"] = span.detail;
   if (span.flops > 0) args["GFLOP/s"] = span.flops / nanoseconds;
-  if (span.bytes > 0) args["GB/s"] = span.bytes / nanoseconds;
+  if (span.bytes() > 0) args["GB/s"] = span.bytes() / nanoseconds;
   return event;
 }
 

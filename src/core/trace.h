@@ -17,10 +17,14 @@ struct TraceSpan {
   int track = 0;  ///< 0: the host's regions; above: queues of a device
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  int depth = 0;       ///< of a region: how many are around it
-  std::string detail;  ///< of work: shapes and types of its arguments
-  double flops = 0;    ///< of work: floating-point operations of the product, 0 where bytes are what counts
-  double bytes = 0;    ///< of work: read and written at least
+  int depth = 0;             ///< of a region: how many are around it
+  std::string detail;        ///< of work: shapes and types of its arguments
+  double flops = 0;          ///< of work: floating-point operations of its formula
+  double bytes_read = 0;     ///< of work: at least
+  double bytes_written = 0;  ///< of work: at least
+
+  double bytes() const { return bytes_read + bytes_written; }
+  double seconds() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
 };
 
 /// Thread-safe. Records nothing until start().

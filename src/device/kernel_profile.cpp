@@ -1,44 +1,37 @@
 #include "device/kernel_profile.h"
 
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
 
 namespace megalith {
 
-void KernelProfile::add(const KernelCall& call) {
-  Samples& samples = samples_[{std::string(call.kernel), call.dtype, call.work.shape}];
-  samples.work.flops += call.work.flops;
-  samples.work.bytes_read += call.work.bytes_read;
-  samples.work.bytes_written += call.work.bytes_written;
-  samples.seconds.push_back(call.seconds());
-}
-
-std::vector<KernelRow> KernelProfile::rows() const {
+std::vector<KernelRow> profile_kernels(std::span<const TraceSpan> spans) {
+  std::map<std::pair<std::string, std::string>, std::vector<const TraceSpan*>> calls;
+  for (const TraceSpan& span : spans) {
+    if (span.track > 0) calls[{span.name, span.detail}].push_back(&span);
+  }
   std::vector<KernelRow> rows;
-  for (const auto& [key, samples] : samples_) {
-    std::vector<double> sorted = samples.seconds;
-    std::sort(sorted.begin(), sorted.end());
-    const auto calls = static_cast<double>(sorted.size());
-    rows.push_back({.kernel = std::get<0>(key),
-                    .dtype = std::get<1>(key),
-                    .work = {std::get<2>(key), samples.work.flops / calls, samples.work.bytes_read / calls,
-                             samples.work.bytes_written / calls},
-                    .calls = static_cast<std::int64_t>(sorted.size()),
-                    .seconds = std::accumulate(sorted.begin(), sorted.end(), 0.0),
-                    .median = sorted[sorted.size() / 2],
-                    .fastest = sorted.front()});
+  for (auto& [key, group] : calls) {
+    std::sort(group.begin(), group.end(),
+              [](const TraceSpan* a, const TraceSpan* b) { return a->seconds() < b->seconds(); });
+    const auto count = static_cast<double>(group.size());
+    KernelRow row{.kernel = key.first,
+                  .work = {.shape = key.second},
+                  .calls = static_cast<std::int64_t>(group.size()),
+                  .median = group[group.size() / 2]->seconds(),
+                  .fastest = group.front()->seconds()};
+    for (const TraceSpan* span : group) {
+      row.seconds += span->seconds();
+      row.work.flops += span->flops / count;
+      row.work.bytes_read += span->bytes_read / count;
+      row.work.bytes_written += span->bytes_written / count;
+    }
+    rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(),
             [](const KernelRow& a, const KernelRow& b) { return a.seconds > b.seconds; });
   return rows;
-}
-
-double KernelProfile::seconds() const {
-  double sum = 0.0;
-  for (const auto& [key, samples] : samples_) {
-    sum += std::accumulate(samples.seconds.begin(), samples.seconds.end(), 0.0);
-  }
-  return sum;
 }
 
 }  // namespace megalith

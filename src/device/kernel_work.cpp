@@ -24,9 +24,14 @@ std::string joined(const Shape& shape) {
   return text;
 }
 
-KernelWork streamed(const Shape& shape, double flops_per_element, std::initializer_list<Tensor> read,
+std::string text_of(const Tensor& tensor) {
+  return format("{} {}", name_of(tensor.dtype), joined(tensor.shape));
+}
+
+/// So much arithmetic for each element of `main`.
+KernelWork streamed(const Tensor& main, double flops_per_element, std::initializer_list<Tensor> read,
                     std::initializer_list<Tensor> written) {
-  return {joined(shape), flops_per_element * static_cast<double>(shape.count()), bytes(read), bytes(written)};
+  return {text_of(main), flops_per_element * elements(main), bytes(read), bytes(written)};
 }
 
 /// Pairs of a query and a key it sees, over all sequences and heads.
@@ -47,57 +52,64 @@ double visible_pairs(const AttentionArgs& args) {
 }
 
 std::string attention_shape(const AttentionArgs& args) {
-  const Shape& query = args.query.shape;
-  return format("{}x{}x{}x{}{}{}{}", query[0], query[1], query[2], query[3],
-                args.key_lengths ? " cached" : "", args.causal ? "" : " not causal",
-                args.dropout.probability > 0 ? " dropout" : "");
+  return format("{}{}{}{}", text_of(args.query), args.key_lengths ? " cached" : "",
+                args.causal ? "" : " not causal", args.dropout.probability > 0 ? " dropout" : "");
 }
 
 }  // namespace
 
+KernelWork copy_to_device(const Tensor& to) {
+  return streamed(to, 0.0, {to}, {to});
+}
+
+KernelWork copy_to_host(const Tensor& from) {
+  return streamed(from, 0.0, {from}, {from});
+}
+
 KernelWork fill(const Tensor& to) {
-  return streamed(to.shape, 0.0, {}, {to});
+  return streamed(to, 0.0, {}, {to});
 }
 
 KernelWork copy(const Tensor& to, const Tensor& from) {
-  KernelWork work = streamed(to.shape, 0.0, {from}, {to});
+  KernelWork work = streamed(to, 0.0, {from}, {to});
   if (to.dtype != from.dtype) work.shape += format(" from {}", name_of(from.dtype));
   return work;
 }
 
 KernelWork add(const Tensor& to, const Tensor& a, const Tensor& b) {
-  return streamed(to.shape, 3.0, {a, b}, {to});
+  return streamed(to, 3.0, {a, b}, {to});
 }
 
 KernelWork initialize_normal(const InitializeNormalArgs& args) {
   // Philox gives four numbers for ten rounds of about eight operations, Box and Muller two for four
   // functions.
-  return streamed(args.to.shape, 20.0 + 2.0 * exponential, {}, {args.to});
+  return streamed(args.to, 20.0 + 2.0 * exponential, {}, {args.to});
 }
 
 KernelWork matmul(const MatmulArgs& args) {
   const std::int64_t rows = args.c.shape[0];
   const std::int64_t columns = args.c.shape[1];
   const std::int64_t inner = args.a.data.shape[args.a.transposed ? 0 : 1];
-  KernelWork work = streamed(args.c.shape, 2.0 * static_cast<double>(inner),
+  KernelWork work = streamed(args.c, 2.0 * static_cast<double>(inner),
                              {args.a.data, args.b.data, args.bias, args.accumulate ? args.c : Tensor()},
                              {args.c, args.pre_activation});
-  work.shape = format("{}x{}x{}{}{}{}{}{}", rows, columns, inner, args.a.transposed ? " a'" : "",
-                      args.b.transposed ? " b'" : "", args.accumulate ? " +=" : "", args.bias ? " bias" : "",
-                      args.activation == Activation::none ? "" : " gelu");
+  work.shape =
+      format("{} {}x{}x{}{}{}{}{}{}", name_of(args.a.data.dtype), rows, columns, inner,
+             args.a.transposed ? " a'" : "", args.b.transposed ? " b'" : "", args.accumulate ? " +=" : "",
+             args.bias ? " bias" : "", args.activation == Activation::none ? "" : " gelu");
   return work;
 }
 
 KernelWork add_column_sums(const Tensor& sums, const Tensor& x) {
-  return streamed(x.shape, 1.0, {x, sums}, {sums});
+  return streamed(x, 1.0, {x, sums}, {sums});
 }
 
 KernelWork activation_forward(const Tensor& y, const Tensor& x) {
-  return streamed(x.shape, 8.0 + exponential, {x}, {y});
+  return streamed(x, 8.0 + exponential, {x}, {y});
 }
 
 KernelWork activation_backward(const Tensor& x_grad, const Tensor& y_grad, const Tensor& x) {
-  return streamed(x.shape, 16.0 + exponential, {x, y_grad}, {x_grad});
+  return streamed(x, 16.0 + exponential, {x, y_grad}, {x_grad});
 }
 
 KernelWork attention_forward(const AttentionArgs& args) {
@@ -117,76 +129,75 @@ KernelWork attention_backward(const AttentionBackwardArgs& args) {
 }
 
 KernelWork layer_norm_forward(const LayerNormArgs& args) {
-  return streamed(args.x.shape, 8.0, {args.x, args.weight, args.bias}, {args.y, args.mean, args.rstd});
+  return streamed(args.x, 8.0, {args.x, args.weight, args.bias}, {args.y, args.mean, args.rstd});
 }
 
 KernelWork layer_norm_backward(const LayerNormBackwardArgs& args) {
-  return streamed(args.x.shape, 16.0, {args.x, args.y_grad, args.residual, args.mean, args.rstd},
-                  {args.x_grad});
+  return streamed(args.x, 16.0, {args.x, args.y_grad, args.residual, args.mean, args.rstd}, {args.x_grad});
 }
 
 KernelWork dropout_add_forward(const DropoutAddArgs& args) {
   const bool drops = args.dropout.probability > 0.0;
-  KernelWork work = streamed(args.x.shape, drops ? 22.0 : 2.0, {args.x, args.bias, args.residual}, {args.y});
+  KernelWork work = streamed(args.x, drops ? 22.0 : 2.0, {args.x, args.bias, args.residual}, {args.y});
   if (drops) work.shape += " dropout";
   return work;
 }
 
 KernelWork dropout_backward(const Tensor& x_grad, const Tensor& y_grad) {
-  return streamed(y_grad.shape, 20.0, {y_grad}, {x_grad});
+  return streamed(y_grad, 20.0, {y_grad}, {x_grad});
 }
 
 KernelWork embedding_forward(const EmbeddingArgs& args) {
   // A row of the table for every token.
   const double table = elements(args.rows) * static_cast<double>(size_of(args.table.dtype));
   KernelWork work =
-      streamed(args.rows.shape, 0.0, {args.tokens, args.accumulate ? args.rows : Tensor()}, {args.rows});
+      streamed(args.rows, 0.0, {args.tokens, args.accumulate ? args.rows : Tensor()}, {args.rows});
   work.bytes_read += table;
   return work;
 }
 
 KernelWork embedding_backward(const EmbeddingBackwardArgs& args) {
   const double table = elements(args.rows_grad) * static_cast<double>(size_of(args.table_grad.dtype));
-  KernelWork work = streamed(args.rows_grad.shape, 1.0, {args.tokens, args.rows_grad}, {});
+  KernelWork work = streamed(args.rows_grad, 1.0, {args.tokens, args.rows_grad}, {});
   work.bytes_read += table;
   work.bytes_written += table;
   return work;
 }
 
 KernelWork cross_entropy_forward(const CrossEntropyArgs& args) {
-  return streamed(args.logits.shape, 2.0 + exponential, {args.logits, args.targets},
+  return streamed(args.logits, 2.0 + exponential, {args.logits, args.targets},
                   {args.row_max, args.row_sum, args.target_logit});
 }
 
 KernelWork cross_entropy_loss(const CrossEntropyLossArgs& args) {
-  return streamed(args.losses.shape, 2.0 + exponential, {args.row_max, args.row_sum, args.target_logit},
+  return streamed(args.losses, 2.0 + exponential, {args.row_max, args.row_sum, args.target_logit},
                   {args.losses});
 }
 
 KernelWork cross_entropy_backward(const CrossEntropyBackwardArgs& args) {
-  return streamed(args.logits.shape, 3.0 + exponential,
+  return streamed(args.logits, 3.0 + exponential,
                   {args.logits, args.targets, args.row_max, args.row_sum, args.weights}, {args.logits});
 }
 
 KernelWork add_weighted_sum(const Tensor& x, const Tensor& weights) {
-  return streamed(x.shape, 2.0, {x, weights}, {});
+  return streamed(x, 2.0, {x, weights}, {});
 }
 
 KernelWork block_norms(const Tensor& partials, const Tensor& x) {
-  return streamed(x.shape, 2.0, {x}, {partials});
+  return streamed(x, 2.0, {x}, {partials});
 }
 
 KernelWork clip_factor(const ClipFactorArgs& args) {
-  return streamed(args.partials.shape, 1.0, {args.partials}, {args.norm, args.gradient_scale});
+  return streamed(args.partials, 1.0, {args.partials}, {args.norm, args.gradient_scale});
 }
 
 KernelWork adamw(const AdamWArgs& args) {
-  return streamed(args.weights.shape, 16.0, {args.weights, args.gradient, args.exp_avg, args.exp_avg_sq},
+  return streamed(args.weights, 16.0, {args.weights, args.gradient, args.exp_avg, args.exp_avg_sq},
                   {args.weights, args.exp_avg, args.exp_avg_sq, args.compute_copy});
 }
 
 KernelWork sgd(const SgdArgs& args) {
-  return streamed(args.weights.shape, 6.0, {args.weights, args.gradient, args.momentum_buffer},
+  return streamed(args.weights, 6.0, {args.weights, args.gradient, args.momentum_buffer},
                   {args.weights, args.momentum_buffer, args.compute_copy});
 }
 

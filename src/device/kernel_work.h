@@ -1,6 +1,7 @@
 // What one call of a kernel computes and moves at least: the FLOPs of its equation, and the bytes of its
 // tensors, each read or written once. A kernel cannot be faster than these at the multiply-add peak and at
-// the memory's bandwidth (device/yardsticks.h). One function per kernel of device.h, named as the kernel.
+// the memory's bandwidth (device/yardsticks.h). One function per kernel and copy of device.h, of the same
+// name.
 //
 // FLOPs are those of the formula, a multiply-add as two and an exponential or a tangent as ten; causal
 // attention counts only the keys that a query sees. What only device memory knows (token numbers, key
@@ -14,7 +15,7 @@
 namespace megalith {
 
 struct KernelWork {
-  /// "1024x3072x768": what the call's time depends on, except for how long a cache of keys is.
+  /// "float32 1024x3072x768 b'": what the call's time depends on, except for how long a cache of keys is.
   std::string shape;
   double flops = 0.0;
   double bytes_read = 0.0;
@@ -25,6 +26,8 @@ struct KernelWork {
 
 namespace kernel_work {
 
+KernelWork copy_to_device(const Tensor& to);
+KernelWork copy_to_host(const Tensor& from);
 KernelWork fill(const Tensor& to);
 KernelWork copy(const Tensor& to, const Tensor& from);
 KernelWork add(const Tensor& to, const Tensor& a, const Tensor& b);

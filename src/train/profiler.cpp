@@ -27,7 +27,7 @@ struct Total {
     ++calls;
     milliseconds += static_cast<double>(span.end_ns - span.begin_ns) * 1e-6;
     flops += span.flops;
-    bytes += span.bytes;
+    bytes += span.bytes();
   }
   std::string rate() const {
     if (milliseconds <= 0 || (flops <= 0 && bytes <= 0)) return "";

@@ -11,7 +11,7 @@ for script in scripts/*.sh .ci/run tests/build/*.sh; do
   bash -n "$script" || complain "$script does not parse"
   [ -x "$script" ] || complain "$script is not executable"
 done
-for script in install-deps build quickstart test bare-check; do
+for script in install-deps build quickstart test bare-check bench; do
   text=$(scripts/$script.sh --help 2>&1) || complain "scripts/$script.sh --help failed"
   grep -q "scripts/$script.sh" <<< "$text" || complain "scripts/$script.sh --help does not show its usage"
   scripts/$script.sh --no-such-argument > /dev/null 2>&1

@@ -56,7 +56,7 @@ TEST(BenchKernels, EveryKernelOfTheSeamHasARow) {
   std::set<std::string> seen;
   for (const std::string arguments :
        {"--hidden-dropout 0.1 --attention-dropout 0.1 --recompute-granularity selective", "--optimizer sgd",
-        "--bf16", "--pass evaluation", "--pass generation", "--device reference",
+        "--bf16", "--pass evaluation", "--pass prompt", "--pass generation", "--device reference",
         "--device reference --fp64"}) {
     if (arguments.find("reference") == std::string::npos && !list_devices().front().available) continue;
     const nlohmann::json document = nlohmann::json::parse(bench(arguments + " --json"));

@@ -1,6 +1,7 @@
 // The yardsticks, as vectors of the best instruction set this processor has measure them.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "device/cpu/yardsticks.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
@@ -49,7 +50,10 @@ double multiply_add(std::size_t rounds, float* sink) {
   return 2.0 * chains * static_cast<double>(rounds) * static_cast<double>(hn::Lanes(d));
 }
 
-// Reads every word of [words, words + count); count a multiple of four vectors.
+// Reads [words, words + count), count a multiple of four pages: in four streams a page apart, which keeps
+// more requests on their way than one, and asking for the next four pages before they are needed.
+constexpr std::size_t page_words = 512;
+
 std::uint64_t combine(const std::uint64_t* words, std::size_t count) {
   const hn::ScalableTag<std::uint64_t> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -57,11 +61,15 @@ std::uint64_t combine(const std::uint64_t* words, std::size_t count) {
   auto c1 = hn::Zero(d);
   auto c2 = hn::Zero(d);
   auto c3 = hn::Zero(d);
-  for (std::size_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
-    c0 = hn::Xor(c0, hn::LoadU(d, words + i));
-    c1 = hn::Xor(c1, hn::LoadU(d, words + i + lanes));
-    c2 = hn::Xor(c2, hn::LoadU(d, words + i + 2 * lanes));
-    c3 = hn::Xor(c3, hn::LoadU(d, words + i + 3 * lanes));
+  for (std::size_t block = 0; block + 4 * page_words <= count; block += 4 * page_words) {
+    const std::uint64_t* const pages = words + block;
+    for (std::size_t i = 0; i < page_words; i += lanes) {
+      for (std::size_t stream = 4; stream < 8; ++stream) hwy::Prefetch(pages + stream * page_words + i);
+      c0 = hn::Xor(c0, hn::LoadU(d, pages + i));
+      c1 = hn::Xor(c1, hn::LoadU(d, pages + page_words + i));
+      c2 = hn::Xor(c2, hn::LoadU(d, pages + 2 * page_words + i));
+      c3 = hn::Xor(c3, hn::LoadU(d, pages + 3 * page_words + i));
+    }
   }
   return hn::GetLane(hn::Xor(hn::Xor(c0, c1), hn::Xor(c2, c3)));
 }
@@ -133,13 +141,15 @@ double multiply_add_rate(ThreadTeam& team) {
   });
 }
 
+constexpr std::int64_t four_pages = 2048;  // words
+
 /// Calls move(part, first word, words) on each thread for its part of a block of `words` in all, often enough
 /// that starting the threads does not count.
 template <typename Move>
 double block_rate(ThreadTeam& team, std::int64_t words, const Move& move) {
   constexpr std::int64_t least = std::int64_t{1} << 20;
   const std::int64_t repeats = std::max<std::int64_t>(1, least / words);
-  const std::int64_t share = words / team.threads() / 64 * 64;
+  const std::int64_t share = words / team.threads() / four_pages * four_pages;
   return best_rate(0.04, [&] {
     team.run_parts(team.threads(), [&](int part) {
       for (std::int64_t i = 0; i < repeats; ++i) move(part, part * share, share);
@@ -152,6 +162,7 @@ double block_rate(ThreadTeam& team, std::int64_t words, const Move& move) {
 
 Yardsticks measure_yardsticks(int threads) {
   constexpr std::int64_t largest = std::int64_t{64} << 20;  // words: 512 MiB
+  const auto bytes_of = [](std::int64_t count) { return static_cast<double>(count) * sizeof(std::uint64_t); };
   ThreadTeam team(threads);
   Yardsticks yardsticks;
   yardsticks.threads = threads;
@@ -163,8 +174,11 @@ Yardsticks measure_yardsticks(int threads) {
   team.parallel_for(largest, 512,
                     [&](std::int64_t begin, std::int64_t end) { std::fill(words + begin, words + end, 1); });
   std::vector<std::uint64_t> combined(static_cast<std::size_t>(threads));
-  for (std::int64_t count = largest >> 12; count <= largest; count <<= 2) {
-    Bandwidth block{.bytes = static_cast<double>(count) * sizeof(std::uint64_t)};
+  // From 64 KiB a thread.
+  for (std::int64_t count = threads * 4 * four_pages; yardsticks.memory().bytes < bytes_of(largest);
+       count *= 4) {
+    count = std::min(count, largest);
+    Bandwidth block{.bytes = bytes_of(count)};
     block.copy = block_rate(team, count, [&](int, std::int64_t first, std::int64_t share) {
       const std::int64_t half = share / 2;
       std::memcpy(words + first + half, words + first,
