@@ -6,7 +6,7 @@ usage() {
 Usage: scripts/install-deps.sh [build|test|dev] [--print]
   build    (default) compiler, CMake, libraries, and the text that scripts/quickstart.sh trains on
   test     also what scripts/test.sh needs
-  dev      also clang 19 with its formatter and linter, and the benchmark library
+  dev      also clang 19 with its formatter and linter
   --print  only print the packages
 Tested on Debian 12 and Debian 13. Ubuntu 24.04: not tested.
 END
@@ -40,7 +40,7 @@ required="g++ cmake make nlohmann-json3-dev libtomlplusplus-dev libxxhash-dev"
 optional="ninja-build libdnnl-dev libhwy-dev libpcre2-dev zlib1g-dev libzstd-dev"
 quickstart="bible-kjv"
 test="git ccache libgtest-dev libgmock-dev python3 python3-numpy python3-torch python3-venv dpkg-dev file"
-dev="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libomp-19-dev libbenchmark-dev"
+dev="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libomp-19-dev"
 wanted=""
 case $system in
   "debian 12") required="$required libfmt-dev" ;;  # g++ 12 has no <format>

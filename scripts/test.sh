@@ -125,7 +125,7 @@ END
 }
 
 changed_first() {  # every source file, the most recently committed first
-  { git log --name-only --pretty=format: -n 60 -- src tests bench 2> /dev/null; git ls-files src tests bench; } |
+  { git log --name-only --pretty=format: -n 60 -- src tests 2> /dev/null; git ls-files src tests; } |
     awk 'NF && !seen[$0]++' | grep -E '\.(h|cpp)$' | while read -r file; do [ ! -e "$file" ] || echo "$file"; done
 }
 

@@ -25,8 +25,6 @@ KernelCase forward_case(Activation kind, std::int64_t count, bool in_place) {
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.activation_forward(queue, kind, t[in_place ? 0 : 1], t[0]);
   };
-  made.flops = 12.0 * static_cast<double>(count);
-  made.bytes_moved = 8.0 * static_cast<double>(count);
   return made;
 }
 
@@ -50,8 +48,6 @@ KernelCase backward_case(Activation kind, std::int64_t count, int target) {
     const std::array<std::size_t, 3> place = {2, 1, 0};
     device.activation_backward(queue, kind, t[place[static_cast<std::size_t>(target)]], t[1], t[0]);
   };
-  made.flops = 20.0 * static_cast<double>(count);
-  made.bytes_moved = 12.0 * static_cast<double>(count);
   return made;
 }
 

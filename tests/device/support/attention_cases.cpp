@@ -118,11 +118,6 @@ AttentionArgs forward_args(const AttentionShape& s, std::span<const Tensor> t) {
   return args;
 }
 
-double flops_of(const AttentionShape& s, double products) {
-  const double pairs = static_cast<double>(s.queries) * static_cast<double>(s.keys) * (s.causal ? 0.5 : 1.0);
-  return 2.0 * products * pairs * static_cast<double>(s.batch * s.heads * s.head_size);
-}
-
 }  // namespace
 
 KernelCase attention_forward_case(const AttentionShape& s, std::uint64_t seed) {
@@ -130,9 +125,6 @@ KernelCase attention_forward_case(const AttentionShape& s, std::uint64_t seed) {
   made.enqueue = [s](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.attention_forward(queue, forward_args(s, t));
   };
-  made.flops = flops_of(s, 2.0);
-  made.bytes_moved =
-      8.0 * static_cast<double>(s.batch * s.head_size * (s.queries * s.heads + s.keys * s.groups));
   return made;
 }
 
@@ -205,9 +197,6 @@ KernelCase attention_backward_case(const AttentionShape& s, std::uint64_t seed) 
     args.row_dots = t[first + 4];
     device.attention_backward(queue, args);
   };
-  made.flops = flops_of(s, 5.0);
-  made.bytes_moved =
-      16.0 * static_cast<double>(s.batch * s.head_size * (s.queries * s.heads + s.keys * s.groups));
   return made;
 }
 

@@ -1,5 +1,4 @@
-// Makers of kernel cases, one a kernel, and the lists that the tests run. A benchmark calls the makers with
-// its own shapes.
+// Makers of kernel cases, one a kernel, and the lists that the tests run.
 #pragma once
 
 #include "tests/device/support/kernel_case.h"

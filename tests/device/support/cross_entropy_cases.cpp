@@ -50,8 +50,6 @@ KernelCase cross_entropy_forward_case(const CrossEntropyShape& s, std::uint64_t 
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.cross_entropy_forward(queue, {t[0], t[1], s.first_column, s.columns, t[2], t[3], t[4]});
   };
-  made.flops = 4.0 * static_cast<double>(s.rows * s.columns);
-  made.bytes_moved = 4.0 * static_cast<double>(s.rows * s.columns);
   return made;
 }
 
@@ -89,8 +87,6 @@ KernelCase cross_entropy_backward_case(const CrossEntropyShape& s, std::uint64_t
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.cross_entropy_backward(queue, {t[0], t[1], s.first_column, s.columns, t[2], t[3], t[4], t[5]});
   };
-  made.flops = 5.0 * static_cast<double>(s.rows * s.columns);
-  made.bytes_moved = 8.0 * static_cast<double>(s.rows * s.columns);
   return made;
 }
 

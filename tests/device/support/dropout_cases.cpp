@@ -56,8 +56,6 @@ KernelCase dropout_add_case(const DropoutShape& s, std::uint64_t seed) {
     args.dropout = dropout_args(s, t[3]);
     device.dropout_add_forward(queue, args);
   };
-  made.flops = 3.0 * static_cast<double>(shape.count());
-  made.bytes_moved = 12.0 * static_cast<double>(shape.count());
   return made;
 }
 
@@ -77,8 +75,6 @@ KernelCase dropout_backward_case(const DropoutShape& s, std::uint64_t seed) {
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.dropout_backward(queue, t[s.in_place ? 0 : 2], t[0], dropout_args(s, t[1]));
   };
-  made.flops = static_cast<double>(shape.count());
-  made.bytes_moved = 8.0 * static_cast<double>(shape.count());
   return made;
 }
 

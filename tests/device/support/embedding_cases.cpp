@@ -34,7 +34,6 @@ KernelCase embedding_forward_case(std::int64_t tokens, std::int64_t rows, std::i
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.embedding_forward(queue, {t[0], t[1], t[2], first_row, accumulate});
   };
-  made.bytes_moved = 8.0 * static_cast<double>(tokens * hidden);
   return made;
 }
 
@@ -66,8 +65,6 @@ KernelCase embedding_backward_case(std::int64_t tokens, std::int64_t rows, std::
   made.enqueue = [=](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.embedding_backward(queue, {t[0], t[1], t[2], first_row});
   };
-  made.flops = static_cast<double>(tokens * hidden);
-  made.bytes_moved = 12.0 * static_cast<double>(tokens * hidden);
   return made;
 }
 

@@ -1,6 +1,5 @@
-// A kernel case: one call of one kernel with its inputs, the bounds its outputs must keep, and its cost.
-// Tests run every case on every device and compare with the float64 reference device; benchmarks time the
-// same cases. Nothing here depends on a test framework.
+// A kernel case: one call of one kernel with its inputs, and the bounds its outputs must keep. Tests run every
+// case on every device and compare with the float64 reference device. Nothing here depends on a test framework.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +70,6 @@ struct KernelCase {
   std::vector<Argument> arguments;
   /// Calls the kernel; tensors are in the order of `arguments`.
   std::function<void(Device&, QueueKind, std::span<const Tensor>)> enqueue;
-  double flops = 0.0;
-  double bytes_moved = 0.0;  ///< at 4 bytes an element
 };
 
 /// The cases of one kernel. Built only when asked for, so that listing tests costs nothing.

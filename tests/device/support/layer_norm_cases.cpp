@@ -55,8 +55,6 @@ KernelCase layer_norm_forward_case(std::int64_t rows, std::int64_t hidden, std::
   made.enqueue = [](Device& device, QueueKind queue, std::span<const Tensor> t) {
     device.layer_norm_forward(queue, {t[0], t[1], t[2], t[3], t[4], t[5], epsilon});
   };
-  made.flops = 8.0 * static_cast<double>(rows * hidden);
-  made.bytes_moved = 8.0 * static_cast<double>(rows * hidden);
   return made;
 }
 
@@ -125,8 +123,6 @@ KernelCase layer_norm_backward_case(std::int64_t rows, std::int64_t hidden, bool
     if (x_grad) args.x_grad = inplace == Inplace::none ? t[8] : t[inplace == Inplace::y_grad ? 0 : 5];
     device.layer_norm_backward(queue, args);
   };
-  made.flops = 16.0 * static_cast<double>(rows * hidden);
-  made.bytes_moved = 16.0 * static_cast<double>(rows * hidden);
   return made;
 }
 

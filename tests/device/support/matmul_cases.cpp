@@ -50,8 +50,6 @@ KernelCase matmul_case(const MatmulShape& s, std::uint64_t seed) {
     if (s.pre_activation) args.pre_activation = t[next++];
     device.matmul(queue, args);
   };
-  made.flops = 2.0 * static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
-  made.bytes_moved = 4.0 * static_cast<double>(s.m * s.k + s.k * s.n + s.m * s.n);
   return made;
 }
 

@@ -22,8 +22,6 @@ std::vector<KernelCase> column_cases() {
     made.enqueue = [](Device& device, QueueKind queue, std::span<const Tensor> t) {
       device.add_column_sums(queue, t[0], t[1]);
     };
-    made.flops = static_cast<double>(shape.count());
-    made.bytes_moved = 4.0 * static_cast<double>(shape.count());
     cases.push_back(std::move(made));
   }
   return cases;
@@ -45,8 +43,6 @@ std::vector<KernelCase> weighted_cases() {
     made.enqueue = [](Device& device, QueueKind queue, std::span<const Tensor> t) {
       device.add_weighted_sum(queue, t[0], t[1], t[2]);
     };
-    made.flops = 2.0 * static_cast<double>(count);
-    made.bytes_moved = 8.0 * static_cast<double>(count);
     cases.push_back(std::move(made));
   }
   return cases;
@@ -62,8 +58,6 @@ std::vector<KernelCase> norm_cases() {
     made.enqueue = [](Device& device, QueueKind queue, std::span<const Tensor> t) {
       device.block_norms(queue, t[0], t[1]);
     };
-    made.flops = 2.0 * static_cast<double>(count);
-    made.bytes_moved = 4.0 * static_cast<double>(count);
     cases.push_back(std::move(made));
   }
   return cases;
