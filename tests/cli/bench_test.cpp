@@ -104,7 +104,7 @@ TEST(KernelWork, CountsVisibleKeysAndEachTensorOnce) {
   const auto tensor = [](const Shape& shape) { return Tensor({64}, DType::float32, shape); };
   const KernelWork product = kernel_work::matmul(
       {.a = {tensor({5, 3}), true}, .b = {tensor({5, 4})}, .c = tensor({3, 4}), .accumulate = true});
-  EXPECT_EQ(product.shape, "3x4x5 a' +=");
+  EXPECT_EQ(product.shape, "float32 3x4x5 a' +=");
   EXPECT_EQ(product.flops, 2.0 * 3 * 4 * 5);
   EXPECT_EQ(product.bytes_read, 4.0 * (15 + 20 + 12));
   EXPECT_EQ(product.bytes_written, 4.0 * 12);

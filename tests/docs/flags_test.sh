@@ -67,10 +67,10 @@ for page in $pages; do
       ./docs/checkpoints.md | ./docs/model.md | ./docs/exit-codes.md | ./docs/bench.md) ;;
     *) continue ;;
   esac
-  # Flags of other programs: --foreground (timeout), --logdir (TensorBoard).
+  # Flags of other programs: --foreground (timeout), --logdir (TensorBoard), --list and --peers (scripts/bench.sh).
   for flag in $(grep -oE -- '(^|[ `(|])--[a-z][a-z0-9_-]*[a-z0-9]' "$page" | grep -oE -- '--.*'); do
     checked=$((checked + 1))
-    case $flag in --foreground | --logdir) continue ;; esac
+    case $flag in --foreground | --logdir | --list | --peers) continue ;; esac
     known "" "$flag" || [[ $flag == --recompute ]] || complain "$page: no subcommand has $flag"
   done
 done

@@ -1,5 +1,6 @@
-// A kernel case: one call of one kernel with its inputs, and the bounds its outputs must keep. Tests run every
-// case on every device and compare with the float64 reference device. Nothing here depends on a test framework.
+// A kernel case: one call of one kernel with its inputs, and the bounds its outputs must keep. Tests run
+// every case on every device and compare with the float64 reference device. Nothing here depends on a test
+// framework.
 #pragma once
 
 #include <cstddef>
