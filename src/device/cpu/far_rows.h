@@ -29,7 +29,7 @@ class FarRows {
   }
 
   /// Asks for everything in about so many calls of ask().
-  void spread(std::int64_t calls) { rate_ = rows_ / calls + 1; }
+  void spread(std::int64_t calls) { rate_ = rows_ / (calls > 0 ? calls : 1) + 1; }
 
   void ask() {
     for (std::int64_t i = 0; i < rate_ && current_ < count_; ++i) {
