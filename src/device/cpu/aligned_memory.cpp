@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t vector_alignment = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t huge_page_threshold = 2 * huge_page;
+constexpr std::size_t huge_page_threshold = huge_page;
 
 }  // namespace
 

@@ -11,7 +11,7 @@ struct AlignedMemoryDeleter {
   void operator()(std::byte* block) const;
 };
 
-/// 64-byte aligned; blocks of several megabytes are aligned to 2 MiB and the system is advised to use huge
+/// 64-byte aligned; blocks of 2 MiB and more are aligned to that and the system is advised to use huge
 /// pages.
 using AlignedMemory = std::unique_ptr<std::byte[], AlignedMemoryDeleter>;
 

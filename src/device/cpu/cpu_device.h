@@ -1,6 +1,6 @@
-// The cpu device: host memory, vectorised multi-threaded kernels, matrix products by oneDNN or by kernels of
-// our own. Queues run their work at once, on the calling thread and the device's team, so events carry no
-// waiting. Calls from several threads are safe; kernels of one device take turns.
+// The cpu device: host memory, vectorised multi-threaded kernels, oneDNN for some matrix products. Queues run
+// their work at once, on the calling thread and the device's team, so events carry no waiting. Calls from
+// several threads are safe; kernels of one device take turns.
 //
 // One kernel, one file: KERNEL.cpp in this folder defines CpuDevice's member functions of that kernel, and
 // compiles its loops once per instruction set (Highway chooses at run time). Storage is float32 or bfloat16,

@@ -1,5 +1,5 @@
-// MatmulEngine: who computes the cpu device's matrix products. oneDNN (folder onednn/) where the build has
-// it, else the vectorised kernel of blocked_matmul.cpp.
+// MatmulEngine: who computes the cpu device's matrix products. The kernel of blocked_matmul.cpp, or oneDNN
+// (folder onednn/) where the build has it and it is faster.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,8 @@ class MatmulEngine {
   virtual void run(const MatmulArgs& args) = 0;
 };
 
-/// Matrix products by oneDNN on the team's threads; null where this build lacks it.
+/// Matrix products by oneDNN where it is faster, else by our own kernel, on the team's threads; null where
+/// this build lacks it.
 std::unique_ptr<MatmulEngine> make_onednn_matmul(ThreadTeam& team);
 
 /// Matrix products by our own kernel: needs nothing but Highway.

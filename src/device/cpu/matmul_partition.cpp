@@ -6,9 +6,9 @@ namespace megalith {
 
 namespace {
 
-// Boundaries fall on multiples of whole register tiles of every instruction set.
-constexpr std::int64_t row_unit = 12;
-constexpr std::int64_t column_unit = 32;
+// Boundaries fall on whole rows of tiles, and on whole vectors, of every instruction set.
+constexpr std::int64_t row_unit = 8;
+constexpr std::int64_t column_unit = 16;
 // Below so many multiplications per thread, starting another thread costs more than it saves.
 constexpr double least_work = 1 << 17;
 
@@ -33,9 +33,8 @@ MatmulPartition::MatmulPartition(std::int64_t rows, std::int64_t columns, std::i
     const auto height = static_cast<double>(units_of(units_of(rows, row_unit), row_parts) * row_unit);
     const auto width =
         static_cast<double>(units_of(units_of(columns, column_unit), column_parts) * column_unit);
-    // The block's products, and both operands' packing: an element packed costs about as much as eight
-    // products.
-    const double cost = height * width + 8.0 * (height + width);
+    // The block's products; packing an element of b, about as much as 24 of them; reading one of a, 8.
+    const double cost = height * width + 8.0 * height + 24.0 * width;
     if (least < 0.0 || cost < least) {
       least = cost;
       row_parts_ = row_parts;

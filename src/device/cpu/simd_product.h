@@ -1,5 +1,5 @@
 // Products of small float32 matrices that stand in the nearest caches, on Highway vectors: the inner part of
-// the blocked matrix product and of attention. Included after hwy/highway.h by files that compile themselves
+// attention. Included after hwy/highway.h by files that compile themselves
 // once per instruction set.
 
 // Per-target include guard, as Highway prescribes.

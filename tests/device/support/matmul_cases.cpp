@@ -110,6 +110,32 @@ std::vector<KernelCase> matmul_cases() {
       add(thin);
     }
   }
+  // Several blocks of rows, columns and depth, with edges.
+  for (const bool a_transposed : {false, true}) {
+    for (const bool b_transposed : {false, true}) {
+      const MatmulShape base{.a_transposed = a_transposed, .b_transposed = b_transposed};
+      MatmulShape deep = base;
+      deep.m = 11;
+      deep.n = 59;
+      deep.k = 1703;
+      deep.accumulate = true;
+      deep.c_in_sum_type = true;
+      add(deep);
+      MatmulShape wide = base;
+      wide.m = 9;
+      wide.n = 450;
+      wide.k = 760;
+      wide.bias = true;
+      wide.activation = Activation::gelu_tanh;
+      wide.pre_activation = true;
+      add(wide);
+      MatmulShape tall = base;
+      tall.m = 2070;
+      tall.n = 17;
+      tall.k = 3;
+      add(tall);
+    }
+  }
   // No terms at all: zero, or what was there.
   add({.m = 3, .n = 4, .k = 0});
   add({.m = 3, .n = 4, .k = 0, .accumulate = true});
