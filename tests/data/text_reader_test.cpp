@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "core/format.h"
 #include "data/json_document.h"
 #include "tests/data/support/dataset_files.h"
 
@@ -250,10 +251,10 @@ TEST(JsonDocument, EscapesAndLongTextsAreReadWhole) {
   for (std::size_t length = 0; length < 40; ++length) {
     const std::string plain(length, 'x');
     for (const std::string special : {"é", "日", "😀", "\x7f"}) {
-      EXPECT_THAT(texts("{\"text\":\"" + plain + special + plain + "\"}"),
-                  ElementsAre(plain + special + plain));
+      EXPECT_THAT(texts(format("{{\"text\":\"{0}{1}{0}\"}}", plain, special)),
+                  ElementsAre(format("{0}{1}{0}", plain, special)));
     }
-    EXPECT_THAT(texts("{\"text\":\"" + plain + "\\\"" + plain + "\"}"), ElementsAre(plain + "\"" + plain));
+    EXPECT_THAT(texts(format("{{\"text\":\"{0}\\\"{0}\"}}", plain)), ElementsAre(format("{0}\"{0}", plain)));
   }
 }
 

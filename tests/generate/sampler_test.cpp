@@ -62,8 +62,9 @@ TEST(Sampler, KeepsTheSetThatSortingGives) {
   for (int i = 0; i < 200; ++i) logits.push_back(static_cast<float>(i * 37 % 50) / 10.0F);  // many ties
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
   const auto check = [&](const SamplingOptions& options, std::size_t kept) {
     const std::vector<int> found = counts(options, logits, 10000);
     for (std::size_t i = 0; i < order.size(); ++i) {
