@@ -149,7 +149,7 @@ if(NOT MEGALITH_USE_OPENMP)
 endif()
 megalith_optional_library(
   onednn "oneDNN" 2.6 oneapi/dnnl/dnnl.hpp oneapi/dnnl/dnnl_version.h dnnl
-  "no matrix products at full speed on the cpu device"
+  "bfloat16 matrix products in float32 arithmetic, slower on processors with AMX"
   DNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH)
 megalith_optional_library(
   hwy "Highway" 1.0 hwy/highway.h "hwy/base.h;hwy/highway.h" hwy
