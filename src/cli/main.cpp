@@ -9,6 +9,7 @@
 
 namespace {
 
+#ifdef MEGALITH_HAVE_OPENMP
 // OpenMP's threads wait for one another by spinning, for milliseconds before they sleep. Where another
 // program wants the processors too, that makes a step up to a hundred times slower; a spin of some 30
 // microseconds costs nothing and does not. The library reads this setting only when it is loaded, so the
@@ -21,6 +22,7 @@ void limit_spinning(char** argv) {
   ::setenv("KMP_BLOCKTIME", "0", 0);
   ::execv("/proc/self/exe", argv);
 }
+#endif
 
 }  // namespace
 

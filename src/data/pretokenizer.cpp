@@ -68,16 +68,16 @@ bool note_ascii(const unsigned char* text, std::size_t count, std::uint8_t* note
 }
 
 /// A word begins where the class changes, but not behind a blank, which belongs to it; white space is a word
-/// up to its last character, which is one by itself or the blank of the next. `notes` is known one place
-/// before and after.
+/// up to its last character, which is one by itself or the blank of the next. `notes` [count + 2] begins one
+/// place before the first.
 void mark_starts(const std::uint8_t* notes, std::size_t count, std::uint8_t* starts) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto is = [](bool condition) { return static_cast<std::uint8_t>(condition ? 1 : 0); };
-    const std::uint8_t before = notes[i - 1];
-    const std::uint8_t here = notes[i] & class_bits;
+    const std::uint8_t before = notes[i];
+    const std::uint8_t here = notes[i + 1] & class_bits;
     const std::uint8_t is_space = is(here == space);
     const std::uint8_t changes = is((before & class_bits) != here);
-    const std::uint8_t ends = is((notes[i + 1] & class_bits) != space);
+    const std::uint8_t ends = is((notes[i + 2] & class_bits) != space);
     const std::uint8_t after_blank = is(before == (space | blank_bit));
     starts[i] = static_cast<std::uint8_t>((changes & (is_space | (after_blank ^ 1U))) | (is_space & ends));
   }
@@ -127,7 +127,7 @@ bool Pretokenizer::next_chunk(std::string_view text, Chunk& chunk) const {
       i += std::max<std::size_t>(sequence.bytes, 1);
     }
   }
-  mark_starts(notes, count, starts.data());
+  mark_starts(noted.data(), count, starts.data());
   for (const WideSpace& wide : wide_spaces) {
     const auto is_space = [&](const std::uint8_t& note) { return (note & class_bits) == space; };
     std::fill_n(starts.begin() + static_cast<std::ptrdiff_t>(wide.place), wide.bytes, std::uint8_t{0});

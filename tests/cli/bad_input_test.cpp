@@ -281,7 +281,8 @@ TEST(BadInput, NobodyWritesIntoAPipe) {
       {{"tokenizer train --input pipe --vocab-size 300 --output o", 3, {"pipe", "nobody has opened"}}});
   // One that somebody writes into is text like a file's.
   const Outcome outcome = folder.shell(
-      "{ sleep 0.3; cat text.txt; } > pipe & MEGALITH tokenizer train --input pipe --vocab-size 280 --output "
+      "timeout 60 sh -c '{ sleep 0.3; cat text.txt; } > pipe' & MEGALITH tokenizer train --input pipe "
+      "--vocab-size 280 --output "
       "p "
       "&& cmp p/tokenizer.json tokenizer/tokenizer.json");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
