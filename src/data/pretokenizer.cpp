@@ -131,7 +131,7 @@ bool Pretokenizer::next_chunk(std::string_view text, Chunk& chunk) const {
   for (const WideSpace& wide : wide_spaces) {
     const auto is_space = [&](const std::uint8_t& note) { return (note & class_bits) == space; };
     std::fill_n(starts.begin() + static_cast<std::ptrdiff_t>(wide.place), wide.bytes, std::uint8_t{0});
-    starts[wide.place] = is_space(notes[wide.place - 1]) && is_space(notes[wide.place + wide.bytes]) ? 0 : 1;
+    starts[wide.place] = is_space(noted[wide.place]) && is_space(notes[wide.place + wide.bytes]) ? 0 : 1;
   }
   if (begin == 0) starts[0] = 1;
   for (std::size_t i = 0; i < count; ++i) {
